@@ -127,7 +127,8 @@ static void emit(struct scan *s, uint32_t value)
 	look(s, s->strips->run->cpu_attrs[s->vcpu][CPU_STATE], each_state);
 	if (w->unseen && !s->ret && !has_losses(s) && s->thread != ATTR_NONE)
 		look(s, s->thread, each_thread_state);
-	/* Where its state is not even known when it is seen first, what is seen may be its wake-up. */
+	/* Where its state is not even known when it is seen first, what is seen may be its
+	 * wake-up. */
 	w->unseen = w->unseen && !s->ret && (has_losses(s) || (w->polled && s->begins_unseen));
 	if (w->polled)
 		w->time_ns = s->on_cpu_ns;
@@ -138,7 +139,8 @@ static void emit(struct scan *s, uint32_t value)
 	/* Without its thread nothing tells whether it slept. */
 	if (w->polled && w->no_thread)
 		return;
-	/* Events were lost, or the run ends, before it slept: it may have been on its way to that. */
+	/* Events were lost, or the run ends, before it slept: it may have been on its way to
+	 * that. */
 	if (w->polled && !w->ended && (w->wake >= 0 || !w->unseen))
 		return;
 	/* A vCPU on its way to sleep halts before it sleeps: what it waits for it does not yet. */

@@ -301,8 +301,8 @@ static void say_quota(struct sentence *s, const struct loser *loser)
 	say(s, " was used up.");
 }
 
-/* The greatest one, and what besides it, or besides a quota, matters, too.  Of a thread an idle CPU, and
- * what nobody knows, were told of with their classes (@classed). */
+/* The greatest one, and what besides it, or besides a quota, matters, too.  Of a thread an idle
+ * CPU, and what nobody knows, were told of with their classes (@classed). */
 static void say_causes(struct sentence *s, const struct losers *l, const struct loser *loser,
 		       bool classed)
 {
@@ -425,7 +425,8 @@ static void say_class(struct sentence *s, unsigned told, ns_t time, const char *
 	say(s, " %s", words);
 }
 
-/* The greatest that is a twentieth of the whole or more, and is not among @told; NR_CLASSES: none. */
+/* The greatest that is a twentieth of the whole or more, and is not among @told; NR_CLASSES:
+ * none. */
 static unsigned next_class(const struct loser *loser, unsigned told)
 {
 	unsigned next = NR_CLASSES;

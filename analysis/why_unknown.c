@@ -47,8 +47,8 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 	say(&v.says, " of its time (%s): ", unit_share(share, share_ppm(time, total)));
 	if (is_in_dark(w, &m) && !sonde_machine(w->run, m.parent, &m))
 		say(&v.says,
-		    "%s, which it is in, has no trace. Only where it was seen to run, or to wait, is "
-		    "known. Next time run sonde-agent in %s, too.",
+		    "%s, which it is in, has no trace. Only where it was seen to run, or to wait, "
+		    "is known. Next time run sonde-agent in %s, too.",
 		    m.name, m.name);
 	else
 		say(&v.says,

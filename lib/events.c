@@ -130,6 +130,10 @@ static int events_open(struct sonde_events **out, const struct sonde_inputs *tol
 		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
 	e->workers = inputs_workers(told);
 	ret = inputs_open(&e->inputs, told, WITHIN_AND_OWN, watcher, &inner);
+	if (!ret && inputs_lack_events(&e->inputs)) {
+		inputs_release(&e->inputs);
+		ret = inputs_open_lacking(&e->inputs, told, WITHIN_AND_OWN, watcher, &inner);
+	}
 	return finish_open(out, e, ret, &inner, err);
 }
 

@@ -195,7 +195,7 @@ static int open_all(struct inputs *in, const struct sonde_inputs *told,
 		ret = complete_traces(in, err);
 	if (!ret)
 		ret = find_topology(in, told, within, watcher, err);
-	if (!inputs_lack_events(in)) /* who opens them once more hears it then */
+	if (ret || !inputs_lack_events(in)) /* who opens them once more hears it then */
 		tell_faults(in, watcher);
 	if (!ret && !watcher_progress(watcher, "aligning clocks", 1))
 		ret = fail(err, -EINTR, "interrupted before anything was fused");

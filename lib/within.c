@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one host, those that send anything; each takes some 20 KB.  A guest has no more threads than its
- * host gives it, but names as many nested vCPUs as it likes: those take no place of a thread, and no
- * VM's those of all others. */
+/* Of one host, those that send anything; each takes some 20 KB.  A guest has no more threads than
+ * its host gives it, but names as many nested vCPUs as it likes: those take no place of a thread,
+ * and no VM's those of all others. */
 #define THREADS_MAX 4096u
 #define NESTED_MAX 4096u
 #define NESTED_OF_VM 512u
@@ -67,7 +67,8 @@ static uint64_t caller_key(int32_t tid, int32_t process, uint64_t vmcb)
 	return vmcb >> 12 << TID_BITS ^ who ^ (process >= 0 ? UINT64_C(1) << 63 : 0);
 }
 
-/* Takes a place for one more; @vm: of a nested vCPU, the VM that it runs in.  -ENOSPC: there is none. */
+/* Takes a place for one more; @vm: of a nested vCPU, the VM that it runs in.  -ENOSPC: there is
+ * none. */
 static int take_place(struct search *s, bool nested, uint64_t vm)
 {
 	const uint32_t *of_vm = nested ? map_get(&s->nested_of, vm) : NULL;
@@ -366,7 +367,8 @@ static void find_contested(struct search *s)
 	}
 }
 
-/* The first of the guests from @first to @nr - 1 that it fits; @nr: none.  @unfit: room for them. */
+/* The first of the guests from @first to @nr - 1 that it fits; @nr: none.  @unfit: room for
+ * them. */
 static unsigned fitting_guest(const struct search *s, const struct caller *c, unsigned first,
 			      unsigned nr, bool *unfit)
 {

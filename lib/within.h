@@ -14,7 +14,8 @@
  * blocks name the same machine, and no two of which name the same CPU.  A kernel may call itself by
  * its neighbour's name: threads of two processes, where the calls name them, and threads whose
  * exits name one vCPU number, are of two VMs, whatever their kernels say.  Then the name tells of
- * no thread whose it is: where the calls name no processes, each such thread is a machine of its own.
+ * no thread whose it is: where the calls name no processes, each such thread is a machine of its
+ * own.
  *
  * A host whose KVM takes hypercalls of its guests' guests (kernel/patches) has those in
  * kvm_nested_hypercall events: they come in the threads of the vCPUs of the guest between, and name

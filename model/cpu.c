@@ -389,8 +389,8 @@ void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t e
 		m->losses[m->nr_losses++] = (struct loss){mc, cpu, begin, end, events};
 }
 
-/* The gap that the CPU is in, when [@begin, ...) is of that: a reader tells of each damaged page of one.
- * What a tracer counted and what nobody did stay apart: together they would be neither. */
+/* The gap that the CPU is in, when [@begin, ...) is of that: a reader tells of each damaged page of
+ * one. What a tracer counted and what nobody did stay apart: together they would be neither. */
 static struct loss *gap_again(const struct cpu *cpu, ns_t begin, int64_t events)
 {
 	const struct model *m = cpu->machine->model;

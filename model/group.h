@@ -18,7 +18,8 @@
  *	           same page table: it moved from one to the other.  Equal images use equal
  *	           addresses, so this counts only if all who did can be one VM.
  *	guests     A guest with a trace was seen to run in both; or it is not known where it ran,
- *and only one VM was seen to run guests.  If there are several, "vm-unknown" stands for the one.
+ *	           and only one VM was seen to run guests.  If there are several, "vm-unknown"
+ *	           stands for the one.
  *
  * Only processes join vCPUs of the same number, and nothing those of different processes.  What
  * remains apart is told as machines of their own, with the evidence (or the lack of it) in words.

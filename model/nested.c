@@ -256,6 +256,11 @@ void nested_outer_rests(const struct cpu *outer)
 		show_sleepers(outer->machine, VCPU_WAITING);
 }
 
+void nested_outer_is_lost(const struct cpu *outer)
+{
+	show_sleepers(outer->machine, VCPU_UNKNOWN);
+}
+
 void nested_outer_is_new(const struct model *m)
 {
 	for (uint32_t i = 0; i < m->nr_machines; i++)

@@ -36,9 +36,10 @@ void nested_exit(struct cpu *outer, const struct event *e);
 /* ... and its exit is given to the VM in between. */
 void nested_reflected(struct cpu *outer, const struct event *e);
 
-/* A vCPU of a VM that has one with a struct nest halts, goes on for @n. */
+/* A vCPU of a VM that has one with a struct nest halts, goes on for @n, may go on unseen. */
 void nested_outer_rests(const struct cpu *outer);
 void nested_outer_goes_on(struct cpu *outer, const struct note *n);
+void nested_outer_is_lost(const struct cpu *outer);
 /* A vCPU was seen for the first time that may be any VM's. */
 void nested_outer_is_new(const struct model *m);
 /* The outer vCPU itself is given an interrupt, is lost from sight. */

@@ -130,10 +130,12 @@ void served_dispute(struct machine_state *vm, const struct request *host)
 	dispute(vm, host, MAY_BE);
 }
 
-/* One that is not seen, or of which not all is seen: it may be for that one, whatever speaks for another. */
+/* One that is not seen, or of which not all is seen: it may be for that one, whatever speaks for
+ * another. */
 static bool may_be_unseen(const struct machine_state *vm, const struct request *host)
 {
-	bool unseen = !vm->ended && (thread_may_run_unseen(vm) || vm->model->now < vm->pending.unseen_until);
+	bool unseen = !vm->ended &&
+		      (thread_may_run_unseen(vm) || vm->model->now < vm->pending.unseen_until);
 
 	for (uint32_t i = 0; !unseen && i < vm->pending.nr; i++) {
 		const struct request *r = &vm->pending.list[i];
@@ -143,8 +145,8 @@ static bool may_be_unseen(const struct machine_state *vm, const struct request *
 	return unseen;
 }
 
-/* Who has just picked it up was asleep before: what is under way besides it went to the disk earlier, unless it was
- * told of by the same kick. */
+/* Who has just picked it up was asleep before: what is under way besides it went to the disk
+ * earlier, unless it was told of by the same kick. */
 static bool is_sure(const struct machine_state *vm, const struct request *one)
 {
 	bool sure = !one->torn && !one->met;

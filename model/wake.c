@@ -67,9 +67,11 @@ static bool is_weak(const struct note *n)
 static uint64_t key_of(const struct model *m, const struct cpu *vcpu, const struct note *n)
 {
 	uint64_t other = n->from ? n->from->index : n->by ? n->by->row + 1 : 0;
-	uint64_t what = (uint64_t)(uint32_t)n->vector << 32 | (uint64_t)n->cause << 16 | n->evidence;
+	uint64_t what =
+		(uint64_t)(uint32_t)n->vector << 32 | (uint64_t)n->cause << 16 | n->evidence;
 
-	return hash_fold(hash_fold((uint64_t)vcpu->index << 32 | other, m->secret) ^ what, m->secret);
+	return hash_fold(hash_fold((uint64_t)vcpu->index << 32 | other, m->secret) ^ what,
+			 m->secret);
 }
 
 static bool note_same(const struct note *a, const struct note *b)
@@ -146,7 +148,8 @@ void wake_sleep(struct thread *host)
 	v->waited = true;
 }
 
-/* Not all of its host's CPUs were seen since it began: there somebody may have delivered what ended it. */
+/* Not all of its host's CPUs were seen since it began: there somebody may have delivered what ended
+ * it. */
 static bool may_have_missed(const struct vcpu *v)
 {
 	const struct machine_state *host = v->host->machine;
@@ -194,7 +197,8 @@ void wake_ends(struct cpu *vcpu, const struct note *n)
 	model_set(m, vcpu->woken, wake_row(m, vcpu, n));
 }
 
-/* Of who polls nobody says that it was woken; and its own thread finds an expired timer only when awake. */
+/* Of who polls nobody says that it was woken; and its own thread finds an expired timer only when
+ * awake. */
 static bool is_found_late(const struct vcpu *v)
 {
 	return !v->woken || v->note.evidence == EVIDENCE_OWN_TIMER;
@@ -269,6 +273,8 @@ void wake_lost(struct cpu *vcpu)
 	if (vcpu->vcpu.woken)
 		n = verdict(&vcpu->vcpu);
 	wake_ends(vcpu, &n);
+	if (unlikely(vcpu->machine->nests))
+		nested_outer_is_lost(vcpu);
 }
 
 /* KVM says that a halt has ended, whatever the exit's reason was called. */

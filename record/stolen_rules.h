@@ -24,9 +24,9 @@ struct stolen_rules {
 };
 
 /*
- * Whether that VM is one of those.  A name counts as the VMM's command line has it; what looks like a
- * UUID, or a process, is no name.  Anybody who may start a VM can call it what he likes, so a text that
- * means VMs of two processes means none.  @all: the machine's VMs.
+ * Whether that VM is one of those.  A name counts as the VMM's command line has it; what looks like
+ * a UUID, or a process, is no name.  Anybody who may start a VM can call it what he likes, so a
+ * text that means VMs of two processes means none.  @all: the machine's VMs.
  */
 bool stolen_may_listen(const struct stolen_rules *rules, const struct vm_info *vm,
 		       const struct vms *all);

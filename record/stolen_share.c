@@ -192,8 +192,8 @@ static bool may_begin(struct stolen_share *s, int pid, int64_t now)
 }
 
 #define AMBIGUOUS                                                                                  \
-	"--vm %.100s means VMs of two processes, %d and %d: name one by its UUID if that differs, or as "  \
-	"--vm pid:%d"
+	"--vm %.100s means VMs of two processes, %d and %d: name one by its UUID if that "         \
+	"differs, or as --vm pid:%d"
 
 /* Once of a VM. */
 static void tell_denied(struct stolen_share *s, const struct vm_info *vm, const struct vms *all)

@@ -158,14 +158,16 @@ static uint64_t time_of_next(const struct page_run *run, const uint8_t *page, co
 	struct page_head head;
 
 	page += run->page_size;
-	return page < end && page_head_read(run->d, page, run->page_size, (uint64_t)(end - page), &head) &&
-			       head.len_bytes ?
-		       head.time :
-		       0;
+	return page < end &&
+			       page_head_read(run->d, page, run->page_size, (uint64_t)(end - page),
+					      &head) &&
+			       head.len_bytes
+		       ? head.time
+		       : 0;
 }
 
-/* The first page that is believed tells when the packet begins; false when there is none.  *next: when
- * the one behind it does; 0 not known. */
+/* The first page that is believed tells when the packet begins; false when there is none.  *next:
+ * when the one behind it does; 0 not known. */
 static bool packet_look(struct page_run *run, const uint8_t *pages, const uint8_t *end,
 			struct packet *p, uint64_t *next)
 {

@@ -326,6 +326,14 @@ static int formats_read(struct perf *p, struct error *err)
 	return dat_events_init(&p->events, tables.ftrace, tables.events, err);
 }
 
+int perf_part_add(struct perf *p, uint64_t end, bool cut)
+{
+	if (!room_for_one(&p->parts, p->nr_parts, &p->parts_room))
+		return -ENOMEM;
+	p->parts[p->nr_parts++] = (struct perf_part){end, cut};
+	return 0;
+}
+
 int perf_file_open(struct perf *p, struct error *err)
 {
 	int ret;
@@ -337,6 +345,8 @@ int perf_file_open(struct perf *p, struct error *err)
 		ret = read_header(p, err);
 	if (!ret && (p->compressed || p->directory))
 		ret = perf_join(p, err);
+	else if (!ret && perf_part_add(p, p->end, false))
+		ret = no_memory(p, err);
 	if (!ret)
 		ret = formats_read(p, err);
 	if (ret)
@@ -353,6 +363,7 @@ void perf_file_release(struct perf *p)
 {
 	if (p->events.trace)
 		dat_events_release(&p->events);
+	free(p->parts);
 	free(p->attrs.list);
 	free(p->ends);
 	map_release(&p->attrs.by_id);

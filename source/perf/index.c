@@ -20,6 +20,7 @@
 struct walk {
 	struct perf *p;
 	struct perf_index *x;
+	uint64_t begin, end;   /* of this file's records */
 	struct perf_cpu *last; /* whose record the last one was */
 	uint64_t last_next;    /* where that ends */
 	uint64_t lost, lost_samples; /* as two kinds of records have it: of the same events */
@@ -205,7 +206,8 @@ static int take_lost(struct walk *w, const struct perf_record *r, uint64_t at)
 		return 0;
 	}
 	c = w->x->cpus[place.cpu];
-	if (!c || !c->nr || c->holes != w->x->holes) /* the hole says so already, until a sample ends it */
+	/* A hole says so already, until a sample ends it. */
+	if (!c || !c->nr || c->holes != w->x->holes)
 		return 0;
 	return take(w, c, at, r->next, c->max);
 }
@@ -257,12 +259,13 @@ static bool skip_former_sample(struct walk *w, const struct perf_record *r, uint
 }
 
 /* So many records in a row, the samples among them of known events. */
-static bool is_chain(const struct perf *p, uint64_t at)
+static bool is_chain(const struct walk *w, uint64_t at)
 {
+	const struct perf *p = w->p;
 	struct perf_record r;
 
-	for (unsigned i = 0; i < CHAIN && at < p->end; i++) {
-		if (!perf_record_read(p->map.data, at, p->end, &r))
+	for (unsigned i = 0; i < CHAIN && at < w->end; i++) {
+		if (!perf_record_read(p->map.data, at, w->end, &r))
 			return false;
 		if (r.type == RECORD_SAMPLE && !perf_sample_attr(&p->attrs, &r))
 			return false;
@@ -272,10 +275,12 @@ static bool is_chain(const struct perf *p, uint64_t at)
 }
 
 /* A record begins at @at, and the file ends within it. */
-static bool is_cut_off(const struct perf *p, uint64_t at)
+static bool is_cut_off(const struct walk *w, uint64_t at)
 {
-	return p->end - at < RECORD_HEAD_BYTES ||
-	       (load_u32(p->map.data + at) && load_u16(p->map.data + at + 6) > p->end - at);
+	const uint8_t *data = w->p->map.data + at;
+
+	return w->end - at < RECORD_HEAD_BYTES ||
+	       (load_u32(data) && load_u16(data + 6) > w->end - at);
 }
 
 /* The damage may have begun within the record before it: what that says is not to be trusted, not
@@ -284,7 +289,7 @@ static void drop_last(struct walk *w, uint64_t at)
 {
 	struct perf_cpu *c = w->last;
 
-	if (!c || w->last_next != at || is_cut_off(w->p, at))
+	if (!c || w->last_next != at || is_cut_off(w, at))
 		return;
 	untake(w, c);
 }
@@ -293,12 +298,12 @@ static void drop_last(struct walk *w, uint64_t at)
 static uint64_t resume(struct walk *w, uint64_t at)
 {
 	struct perf *p = w->p;
-	uint64_t next = at + STEP_BYTES - (at - p->begin) % STEP_BYTES;
+	uint64_t next = at + STEP_BYTES - (at - w->begin) % STEP_BYTES;
 
 	drop_last(w, at);
-	while (next < p->end && !is_chain(p, next))
+	while (next < w->end && !is_chain(w, next))
 		next += STEP_BYTES;
-	next = next < p->end ? next : p->end;
+	next = next < w->end ? next : w->end;
 	trace_problem(p->trace, "%s, offset %llu: %llu bytes are no records; they are skipped",
 		      p->trace->path, (unsigned long long)at, (unsigned long long)(next - at));
 	p->trace->loss.bytes_skipped += next - at;
@@ -330,15 +335,14 @@ static bool is_of_threads(const struct perf_record *r)
 	return true;
 }
 
-/* Those of one file. */
 static int walk_part(struct walk *w, struct error *err)
 {
 	struct perf *p = w->p;
-	uint64_t at = p->begin;
+	uint64_t at = w->begin;
 	struct perf_record r;
 
-	while (at < p->end) {
-		if (!perf_record_read(p->map.data, at, p->end, &r)) {
+	while (at < w->end) {
+		if (!perf_record_read(p->map.data, at, w->end, &r)) {
 			at = resume(w, at);
 			continue;
 		}
@@ -364,22 +368,19 @@ static int walk_part(struct walk *w, struct error *err)
 	return 0;
 }
 
-/* Where several were joined, what one of them ends with does not go on in the next. */
 static int walk(struct walk *w, struct error *err)
 {
-	struct perf *p = w->p;
-	uint64_t begin = p->begin, end = p->end;
+	const struct perf *p = w->p;
 	int ret = 0;
 
-	if (!p->nr_ends)
-		return walk_part(w, err);
-	for (uint32_t i = 0; i < p->nr_ends && !ret; i++) {
-		p->end = p->ends[i];
+	w->end = p->begin;
+	for (uint32_t i = 0; i < p->nr_parts && !ret; i++) {
+		w->begin = w->end;
+		w->end = p->parts[i].end;
 		ret = walk_part(w, err);
-		p->begin = p->end;
+		if (p->parts[i].cut)
+			hole(w);
 	}
-	p->begin = begin;
-	p->end = end;
 	return ret;
 }
 

@@ -7,7 +7,6 @@
  * What was compressed is one stream from the first such record to the last, for each file.  A
  * record may begin in one of them and end in the next.  In a directory "data" has the header, and
  * "data.0", "data.1" ... have the records of so many of perf's threads, each those of its own CPUs.
- * No record goes on from one file to the next, and each file may end within one.
  */
 #include "source/perf/reader.h"
 
@@ -18,7 +17,6 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "base/grow.h"
 #include "base/unnamed.h"
 
 #define CHUNK_BYTES (1u << 20)
@@ -33,8 +31,7 @@ struct join {
 	uint8_t *chunk; /* CHUNK_BYTES */
 	size_t used;
 	uint64_t written, most;
-	int failed; /* what writing failed with */
-	bool broken;
+	int failed; /* what writing failed with, or -ENOMEM */
 };
 
 static void flush(struct join *j)
@@ -116,14 +113,14 @@ static bool put_record(struct join *j, const struct perf_record *r, const uint8_
 	return true;
 }
 
-static void put_records(struct join *j, const struct mapfile *map, const char *path, uint64_t begin,
-			uint64_t end)
+/* Up to where. */
+static uint64_t put_records(struct join *j, const struct mapfile *map, uint64_t begin, uint64_t end)
 {
 	uint64_t at = begin;
 
 	if (!j->p->compressed) {
 		put(j, map->data + begin, end - begin);
-		return;
+		return end;
 	}
 	ZSTD_DCtx_reset(j->zstd, ZSTD_reset_session_only);
 	while (at < end && !j->failed) {
@@ -134,30 +131,23 @@ static void put_records(struct join *j, const struct mapfile *map, const char *p
 			break;
 		at = r.next;
 	}
+	return at;
+}
+
+static void put_file(struct join *j, const struct mapfile *map, const char *path, uint64_t begin,
+		     uint64_t end)
+{
+	uint64_t at = put_records(j, map, begin, end);
+
+	if (!j->failed)
+		j->failed = perf_part_add(j->p, j->written + j->used, at < end);
 	if (at == end || j->failed)
 		return;
-	j->broken = true;
 	trace_problem(j->p->trace,
 		      "%s, offset %llu: compressed records are damaged; %llu bytes are skipped",
 		      path, (unsigned long long)at, (unsigned long long)(end - at));
 	j->p->trace->loss.bytes_skipped += end - at;
-}
-
-/* Files of which nothing came have no end of their own. */
-static int put_file(struct join *j, const struct mapfile *map, const char *path, uint64_t begin,
-		    uint64_t end, struct error *err)
-{
-	struct perf *p = j->p;
-	uint64_t at;
-
-	put_records(j, map, path, begin, end);
-	at = j->written + j->used;
-	if (at == (p->nr_ends ? p->ends[p->nr_ends - 1] : 0))
-		return 0;
-	if (!room_for_one(&p->ends, p->nr_ends, &p->ends_room))
-		return fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
-	p->ends[p->nr_ends++] = at;
-	return 0;
+	j->p->trace->loss.unknown++;
 }
 
 /* Those beside the header's file.  0; -ENOENT: there is none. */
@@ -180,10 +170,10 @@ static int put_others(struct join *j, struct error *err)
 		if (ret)
 			break;
 		j->most += RATIO_MAX * (uint64_t)map.len_bytes;
-		ret = put_file(j, &map, path, 0, map.len_bytes, err);
+		put_file(j, &map, path, 0, map.len_bytes);
 		mapfile_release(&map);
 	}
-	return ret || nr ? ret
+	return ret || nr || j->failed ? ret
 			 : fail(err, -ENOENT,
 				"%s is one of several files of one recording (perf record "
 				"--threads), "
@@ -209,7 +199,6 @@ static int use(struct join *j, struct error *err)
 	p->map = map;
 	p->begin = 0;
 	p->end = map.len_bytes;
-	p->cut |= j->broken;
 	return 0;
 }
 
@@ -226,8 +215,8 @@ int perf_join(struct perf *p, struct error *err)
 	ret = j.chunk && j.zstd ? 0
 				: fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
 	if (!ret) {
-		ret = put_file(&j, &p->map, p->trace->path, p->begin, p->end, err);
-		if (!ret && p->directory)
+		put_file(&j, &p->map, p->trace->path, p->begin, p->end);
+		if (p->directory)
 			ret = put_others(&j, err);
 	}
 	if (!ret)

@@ -69,6 +69,12 @@ struct perf_stream {
 	atomic_uchar told[PERF_NR_ISSUES];
 };
 
+/* Records that were in one file: none goes on in the next. */
+struct perf_part {
+	uint64_t end;
+	bool cut; /* more of them followed, which cannot be read */
+};
+
 struct perf {
 	struct trace *trace;
 	struct mapfile map;       /* the records are in it */
@@ -77,8 +83,8 @@ struct perf {
 	struct perf_attrs attrs;
 	struct dat_events events;
 	uint64_t begin, end;      /* of the records, in the file */
-	uint64_t *ends;		  /* owned; of those of each file that was joined: none goes on */
-	uint32_t nr_ends, ends_room;
+	struct perf_part *parts;  /* owned: ... of each file that they are of */
+	uint32_t nr_parts, parts_room;
 	bool cut;                 /* the file ends within them */
 	bool compressed;	  /* records are, as zstd does */
 	bool directory;		  /* others are in files beside this one */
@@ -96,8 +102,10 @@ bool perf_file_probe(const char *path);
 int perf_file_open(struct perf *p, struct error *err);
 void perf_file_release(struct perf *p);
 
-/* Makes them records of one file, not compressed: p->map, p->begin, p->end, p->ends. */
+/* Makes them records of one file, not compressed: p->map, p->begin, p->end, p->parts. */
 int perf_join(struct perf *p, struct error *err);
+/* Behind those that are there.  -ENOMEM. */
+int perf_part_add(struct perf *p, uint64_t end, bool cut);
 
 /*
  * What the pass over all records finds, by CPU.  @tasks are blocks of threads' names from before

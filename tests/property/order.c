@@ -248,8 +248,8 @@ static int64_t told_until(const struct side *s, int64_t cpu)
 	return end < 0 ? INT64_MAX : end;
 }
 
-/* What a VM ran is its own trace's to tell.  Before that begins, and after its end, less is said than
- * where there is none, and its host's nested entries are all there is. */
+/* What a VM ran is its own trace's to tell.  Before that begins, and after its end, less is said
+ * than where there is none, and its host's nested entries are all there is. */
 bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to)
 {
 	for (int64_t cpu = 0; cpu < p->whole.nr_cpus; cpu++) {

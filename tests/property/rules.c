@@ -76,8 +76,8 @@ static const char *const no_rule[] = {
 	"mode of delay",
 	"cause of delay",
 	"count of delay",
-	/* clock: the fewer constraints, the coarser is what is made of them; and of a long trace only
-	 * windows are read, which are wider where it holds less (clock/survey.h) */
+	/* clock: the fewer constraints, the coarser is what is made of them; and of a long trace
+	 * only windows are read, which are wider where it holds less (clock/survey.h) */
 	"pairs of clock",
 	"bound of clock",
 	"method of clock",

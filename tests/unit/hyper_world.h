@@ -102,8 +102,8 @@ struct world {
 	uint64_t skipped;	 /* as a record has it */
 	bool namesake;		 /* vCPU 1 is a neighbour's, who calls itself by the same name */
 	unsigned namesakes_vcpu; /* ... its number there */
-	bool twin;	  /* before all others, vCPU 1 of a neighbour's that calls itself the same */
-	unsigned crowd;	  /* before all others, so many nested vCPUs of a neighbour's send a block */
+	bool twin;	/* before all others, vCPU 1 of a neighbour's that calls itself the same */
+	unsigned crowd; /* before all others, so many nested vCPUs of a neighbour's send a block */
 	bool nested; /* the VM runs in the one that has these threads, and the host takes its calls */
 	struct buf folded;
 	struct world_mark marks[WORLD_MARKS];

@@ -455,8 +455,8 @@ static void a_neighbour_has_no_say_about_clocks(void **state)
 	}
 }
 
-/* Copies that fit as well as the guest's own calls, all of them or some: nobody knows whose is whose, and
- * none counts, nor what was not copied. */
+/* Copies that fit as well as the guest's own calls, all of them or some: nobody knows whose is
+ * whose, and none counts, nor what was not copied. */
 static void a_perfect_copy_leaves_less_evidence(void **state)
 {
 	struct world w = {.seed = 1, .repeats = 10, .promptly = true};
@@ -707,7 +707,8 @@ static void unsee_cpu(struct made *m)
 static void a_cpu_that_is_not_recorded_contradicts_nothing(void **state)
 {
 	static const int32_t tids[CPUS] = {TID(0), TID(1)};
-	struct trace_guest guest = {.name = "vm", .trace_id = 77, .vcpu_tid = tids, .nr_vcpus = CPUS};
+	struct trace_guest guest = {
+		.name = "vm", .trace_id = 77, .vcpu_tid = tids, .nr_vcpus = CPUS};
 	struct trace_shift shifts[2];
 	struct topology t;
 	struct made m;
@@ -728,7 +729,8 @@ static void a_cpu_that_is_not_recorded_contradicts_nothing(void **state)
 	assert_int_equal(find(&t, &m, NULL), 0);
 	check_tree(&t);
 	assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TSC);
-	assert_non_null(strstr(t.machines[1].evidence, "nothing in the traces puts it to the test"));
+	assert_non_null(
+		strstr(t.machines[1].evidence, "nothing in the traces puts it to the test"));
 	check_truth(&t, &m, 0, 0);
 	topology_release(&t);
 	unmake(&m);

@@ -791,8 +791,8 @@ static void index_file(void **state)
 	check_index(4, 0, 0, false);
 }
 
-/* The first packet of four, or the last one, has other times than the index says, or ends before it begins: none of its
- * events is believed.  Where most are others, it is another's index. */
+/* The first packet of four, or the last one, has other times than the index says, or ends before it
+ * begins: none of its events is believed.  Where most are others, it is another's index. */
 static void packet_whose_times_are_disputed(void **state)
 {
 	static const struct {
@@ -814,8 +814,8 @@ static void packet_whose_times_are_disputed(void **state)
 		char path[128];
 
 		for (unsigned p = 0; p < 4; p++)
-			put_packet(&b, &(struct packet_form){.begin = 100 * (p + 1), .seq_num = p}, 3,
-				   0);
+			put_packet(&b, &(struct packet_form){.begin = 100 * (p + 1), .seq_num = p},
+				   3, 0);
 		put_index(&index, 4, 0, 0);
 		add_be64(&b, 4096 * cases[i].packet + 32, cases[i].begin, false);
 		add_be64(&b, 4096 * cases[i].packet + 40, cases[i].end, false);

@@ -455,7 +455,8 @@ static void events_that_only_a_count_tells_of_are_gaps_at_every_seam(void **stat
 		unsigned gaps;
 		uint64_t lost, excerpt_of;
 	} cases[] = {
-		/* in front of each page; and behind the last, where the last that was read is later */
+		/* in front of each page; and behind the last, where the last that was read is
+		 * later */
 		{"sonde", "8000\nread events: 19\n", "8000\nread events: 16\n", 8, 3, 0},
 		{"sonde", "8003\nread events: 19\n", "8003\nread events: 16\n", 9, 3, 0},
 		{"sonde", "8000\nread events: 16\n", "8000\nread events: 16\n", 0, 0, 0},
@@ -504,8 +505,8 @@ static void option_now(struct buf *b)
 	put_text_option(b, 2, "CPU: 0\nentries: 0\nnow ts:     0.000009\nread events: 0\n");
 }
 
-/* A CPU's first page has nothing in front of it, the last one nothing behind: other CPUs tell, or when the counters were
- * read. */
+/* A CPU's first page has nothing in front of it, the last one nothing behind: other CPUs tell, or
+ * when the counters were read. */
 static void a_page_of_another_time_is_not_believed(void **state)
 {
 	static const struct {
@@ -1365,7 +1366,8 @@ static void a_file_cut_anywhere_is_never_silently_short(void **state)
 	}
 }
 
-/* Of a page that is cut off nothing shows that all of it belongs together; those before it are whole. */
+/* Of a page that is cut off nothing shows that all of it belongs together; those before it are
+ * whole. */
 static void a_page_that_is_cut_off_is_not_believed(void **state)
 {
 	struct dat_form form = plain6;
@@ -1381,7 +1383,8 @@ static void a_page_that_is_cut_off_is_not_believed(void **state)
 	whole = exercise(o);
 	close_opened(o);
 	assert_true(whole > 2);
-	for (size_t less = 68; less < BUILD_PAGE; less++) { /* before that only its unused end is missing */
+	/* Before that only its unused end is missing. */
+	for (size_t less = 68; less < BUILD_PAGE; less++) {
 		assert_int_equal(open_bytes(o, file.data, file.len - less), 0);
 		assert_int_equal(exercise(o), whole);
 		assert_int_equal(o->events[o->nr - 1].kind, EV_LOST);

@@ -430,6 +430,26 @@ static void while_another_vcpu_of_its_vm_goes_on_it_may_run_there(void **state)
 	assert_state(450, "unknown");
 }
 
+/* The outer vCPU polls on a CPU that is seen. */
+static void while_another_vcpu_of_its_vm_is_lost_it_may_run_there(void **state)
+{
+	(void)state;
+	open_world();
+	happens(HOST, 1, 50, NEW_TASK, MAIN, 101, 0x10000);
+	happens(HOST, 1, 50, FORK, MAIN, MAIN, 101, 0, MAIN);
+	switches(HOST, 1, 51, MAIN, ASLEEP, 101);
+	enters(HOST, 1, 60, 101);
+	nested_is_given(100, INNER, 0);
+	leaves_nested(200, EXIT_HLT);
+	exits(HOST, 0, 210, 100, EXIT_HLT);
+	exits(HOST, 1, 300, 101, EXIT_HLT);
+	happens(HOST, 1, 400, LOST, -1, 5, 350, 400);
+	world_close(500);
+	assert_state(250, "unknown");
+	assert_state(340, "waits");
+	assert_state(450, "unknown");
+}
+
 /* Its process is not known. */
 static void a_vcpu_that_may_be_its_vms_counts_as_one(void **state)
 {
@@ -483,6 +503,7 @@ int main(void)
 		cmocka_unit_test(what_was_lost_is_not_known),
 		cmocka_unit_test(many_nested_vcpus),
 		cmocka_unit_test(while_another_vcpu_of_its_vm_goes_on_it_may_run_there),
+		cmocka_unit_test(while_another_vcpu_of_its_vm_is_lost_it_may_run_there),
 		cmocka_unit_test(a_vcpu_that_may_be_its_vms_counts_as_one),
 	};
 

@@ -331,7 +331,8 @@ static void the_thread_tells_which_request_the_disk_works_for(void **state)
 	assert_cell(2, "disputed", 0);
 }
 
-/* A worker that is awake all along reads for the VM, from 150 to 170; nobody was kicked or woken for it. */
+/* A worker that is awake all along reads for the VM, from 150 to 170; nobody was kicked or woken
+ * for it. */
 static void is_served_unasked(int64_t sector)
 {
 	issues(VM, 0, 100, SHELL, DISK, sector, 4096, 0);
@@ -384,7 +385,8 @@ static void when_tracing_begins_another_one_may_be_served(void **state)
 	disk_is_disputed();
 }
 
-/* Which of the two is served would be told by their sizes, if the host had not lost what tells of the first one. */
+/* Which of the two is served would be told by their sizes, if the host had not lost what tells of
+ * the first one. */
 static void after_a_gap_of_the_hosts_an_earlier_one_may_be_served(void **state)
 {
 	(void)state;
@@ -397,7 +399,8 @@ static void after_a_gap_of_the_hosts_an_earlier_one_may_be_served(void **state)
 	disk_is_disputed();
 }
 
-/* The worker slept when the VM told of it, so nothing else of the VM's waited there, and who reads has just been woken. */
+/* The worker slept when the VM told of it, so nothing else of the VM's waited there, and who reads
+ * has just been woken. */
 static void after_a_gap_who_has_just_picked_it_up_tells(void **state)
 {
 	(void)state;
@@ -429,7 +432,8 @@ static void after_a_gap_a_kick_may_tell_of_an_unseen_one_too(void **state)
 	disk_is_disputed();
 }
 
-/* The disk had it before the host's gap, and was done with a part of it: how long all of it took is not known. */
+/* The disk had it before the host's gap, and was done with a part of it: how long all of it took is
+ * not known. */
 static void a_disks_work_that_a_gap_cuts_has_no_length(void **state)
 {
 	(void)state;
@@ -649,7 +653,8 @@ static void what_may_have_ended_unseen_is_not_gone_on_with(void **state)
 	assert_cell(0, "depth", 0);
 }
 
-/* Who asked for it put it into a queue, maybe on a CPU that is not recorded: who takes it out is another one. */
+/* Who asked for it put it into a queue, maybe on a CPU that is not recorded: who takes it out is
+ * another one. */
 static void who_put_it_into_a_queue_unseen_is_not_known(void **state)
 {
 	(void)state;

@@ -175,7 +175,8 @@ static void a_vcpu_that_is_gone_waits_for_nothing(void **state)
 	assert_woken(0, 180, "timer");
 }
 
-/* It polls, and finds its timer expired when it goes on: what for may be lost with the other CPU's events. */
+/* It polls, and finds its timer expired when it goes on: what for may be lost with the other CPU's
+ * events. */
 static void an_own_timer_may_be_late(void **state)
 {
 	(void)state;

@@ -571,7 +571,8 @@ static void test_taken_away(void **state)
 	for (unsigned i = 0; i < RING_BYTES; i++)
 		assert_int_equal(((uint8_t *)ring_of(&vm, 0))[i], 0x55);
 	stolen_board_close(b);
-	/* ... nor when the module took it back, or begun anew: all of its mark but the nonce is there. */
+	/* ... nor when the module took it back, or begun anew: all of its mark but the nonce is
+	 * there. */
 	memset(ring_of(&vm, 0), 0, RING_BYTES);
 	make_ring(&vm, 0);
 	assert_int_equal(stolen_board_open(&b, &place, NULL), 0);

@@ -13,8 +13,8 @@
 #define CALLS 8000000
 #define WINDOWS 1000
 
-/* What docs/security.md says: of processes 1,000 calls and 10,000 marks a second; of a VM 40,960 records,
- * of which the half of a ring that is left has room for four VMs'. */
+/* What docs/security.md says: of processes 1,000 calls and 10,000 marks a second; of a VM 40,960
+ * records, of which the half of a ring that is left has room for four VMs'. */
 static void the_rates_are_those_of_the_manual(void **state)
 {
 	const unsigned per_s[VM_USER_CALLS] = {[VM_FORGED] = 1000, [VM_MARK] = 10000};

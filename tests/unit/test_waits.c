@@ -767,7 +767,8 @@ static void assert_told(const char *evidence, bool as_guess)
 			continue;
 		found = true;
 		assert_int_equal(strstr(text, ", probably for a disk") != NULL, as_guess);
-		assert_int_equal(strstr(text, " That is inferred: ") && strstr(text, evidence), as_guess);
+		assert_int_equal(strstr(text, " That is inferred: ") && strstr(text, evidence),
+				 as_guess);
 	}
 	sonde_facts_free(f);
 	small_run_teardown(NULL);

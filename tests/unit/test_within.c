@@ -309,7 +309,8 @@ static void test_crowd(void **state)
 		for (int cpu = 0; cpu < WORLD_CPUS; cpu++) {
 			unsigned lost, nr = compare(own->trace, &worlds[i].vcpus[cpu], cpu, &lost);
 
-			assert_true(nr == worlds[i].vcpus[cpu].nr_sent && nr > ROUNDS * 15 && !lost);
+			assert_true(nr == worlds[i].vcpus[cpu].nr_sent && nr > ROUNDS * 15 &&
+				    !lost);
 		}
 		assert_int_equal(host->problems.nr, 1);
 		assert_non_null(strstr(host->problems.list[0].text,
@@ -380,8 +381,8 @@ static void test_namesake(void **state)
 	unlink(calls);
 }
 
-/* Two VMs of one name and several vCPUs each, of whom the host tells no more than vCPUs' numbers: no
- * machine is made of threads of both. */
+/* Two VMs of one name and several vCPUs each, of whom the host tells no more than vCPUs' numbers:
+ * no machine is made of threads of both. */
 static void test_twins(void **state)
 {
 	struct world w = {.twin = true};

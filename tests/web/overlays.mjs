@@ -271,7 +271,7 @@ async function missing() {
     await other.page.waitForSelector("text=Traces left out");
     const text = await other.page.locator(".panel-body").innerText();
     assert.match(text, /Lost events[^]*host0\s+1\s+not counted/);
-    assert.match(text, /Traces left out[^]*vm-b\s+\S+\/vm-b\s+nothing in the traces says which machine it runs in/);
+    assert.match(text, /Traces left out[^]*vm-b\s+\S+\/vm-b\s+nothing in the traces relates it to host0/);
     assert.deepEqual(other.complaints, []);
   } finally {
     await other.stop();
