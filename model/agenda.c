@@ -155,6 +155,7 @@ int agenda_open(struct model *m)
 		if (ret)
 			return ret;
 	}
+	m->nr_foreseen = m->nr_losses;
 	qsort(m->moments, m->nr_moments, sizeof(*m->moments), by_time);
 	m->next_moment_t = m->nr_moments ? m->moments[0].t : NS_MAX;
 	return 0;
