@@ -88,7 +88,8 @@ static void section_open(struct dat_file *f, uint64_t offset, uint16_t want_id, 
 		dat_problem(f, offset,
 			    offset < f->map.len_bytes
 				    ? "a section of type %u is missing here"
-				    : "the file ends before this place, where a section of type %u begins",
+				    : "the file ends before this place, where a section "
+				      "of type %u begins",
 			    want_id);
 		return;
 	}
