@@ -151,8 +151,7 @@ static void explain(struct candidate *list, unsigned i, int root, unsigned l0,
 	else if (c->sample->trace->user_space)
 		snprintf(out->why, sizeof(out->why),
 			 "it is of user space, and a trace of the same machine's kernel, by the "
-			 "same clock, is "
-			 "not there; only the clock that both share would relate them");
+			 "same clock, is not there");
 	else if (c->around == (int)l0)
 		explain_between(c, &list[l0], out);
 	else if (c->declared->hypervisor)

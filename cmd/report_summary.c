@@ -39,6 +39,7 @@ static void print_culprits(const struct invocation *inv, struct sonde_run *run,
 	for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
 		char machine[80], thread[80], text[UNIT_TEXT];
 		int64_t by = facts_named(pairs, p, "culprit").i;
+		bool is_known = facts_named(pairs, p, "culprit_machine").i >= 0;
 
 		if (facts_named(pairs, p, "vcpu").i != vcpu)
 			continue;
@@ -49,9 +50,9 @@ static void print_culprits(const struct invocation *inv, struct sonde_run *run,
 		else
 			snprintf(thread, sizeof(thread), "%s",
 				 sonde_mode_name((enum sonde_mode)facts_named(pairs, p, "mode").i));
-		fprintf(inv->screen.out, "  %10s  %s on %s\n",
+		fprintf(inv->screen.out, "  %10s  %s%s%s\n",
 			unit_length(text, facts_named(pairs, p, "total").i, is_ns), thread,
-			machine);
+			is_known ? " on " : "", is_known ? machine : "");
 		culprits++;
 	}
 }

@@ -52,7 +52,7 @@ static struct shift find_shift(const struct topology *t, const struct topology *
 	} else {
 		s.from = first_of_all(tree);
 		s.to = first_of_all(t);
-		s.by = "as if it began when they did";
+		s.by = "as if it began at the same time";
 	}
 	return s;
 }

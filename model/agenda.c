@@ -97,13 +97,13 @@ static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
 	/* What happens right when a packet ends may be the next one's first event. */
 	moment.t = ns_plus(clock_to_l0(mc->clock, (ticks_t){cpu->last}),
 			   cpu->last > cpu->last_event ? 0 : 1);
-	if (cpu->any && cpu->ends &&
-	    ns_since(last, moment.t) > (cpu->cut ? 0 : COVER_ENDS_TOGETHER_NS)) {
+	if (cpu->any && cpu->ends && last > moment.t) {
 		int ret = add(m, moment, room);
 
 		if (ret)
 			return ret;
-		if (!cpu->cut) /* of a cut one its trace tells, and it has the loss */
+		/* Of a cut one its trace tells, and it has the loss. */
+		if (!cpu->cut && ns_since(last, moment.t) > COVER_ENDS_TOGETHER_NS)
 			tell_early_end(m, mc, number, moment.t, last);
 	}
 	return add_begin(m, mc, number, cpu, all, room);
@@ -155,6 +155,7 @@ int agenda_open(struct model *m)
 		if (ret)
 			return ret;
 	}
+	m->nr_foreseen = m->nr_losses;
 	qsort(m->moments, m->nr_moments, sizeof(*m->moments), by_time);
 	m->next_moment_t = m->nr_moments ? m->moments[0].t : NS_MAX;
 	return 0;

@@ -413,12 +413,30 @@ static void widen(struct loss *gap, ns_t begin, ns_t end, int64_t events)
 		gap->events = ns_plus(gap->events, events);
 }
 
+/* What was on the agenda as missing: a cursor tells of the same when it gets there. */
+static struct loss *foreseen(const struct cpu *cpu, ns_t begin, ns_t end, int64_t events)
+{
+	const struct model *m = cpu->machine->model;
+
+	for (uint32_t i = 0; i < m->nr_foreseen && events <= 0; i++) {
+		struct loss *gap = &m->losses[i];
+
+		if (gap->machine == cpu->machine && gap->cpu == cpu->number &&
+		    begin < gap->end && end > gap->begin)
+			return gap;
+	}
+	return NULL;
+}
+
 void cpu_add_loss(struct cpu *cpu, ns_t begin, ns_t end, int64_t events)
 {
 	struct loss *gap = gap_again(cpu, begin, events);
 
+	if (!gap)
+		gap = foreseen(cpu, begin, end, events);
 	if (gap) {
 		widen(gap, begin, end, events);
+		cpu->loss = (uint32_t)(gap - cpu->machine->model->losses);
 		return;
 	}
 	cpu->loss = cpu->machine->model->nr_losses;

@@ -444,6 +444,7 @@ struct model {
 	struct wakes wakes;
 	struct loss *losses;
 	uint32_t nr_losses, losses_room;
+	uint32_t nr_foreseen; /* of them: on the agenda before the first event */
 	struct moment *moments;
 	uint32_t nr_moments, next_moment;
 	ns_t next_moment_t; /* NS_MAX: none left */

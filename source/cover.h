@@ -40,7 +40,7 @@ int cover_find(struct cover *c, struct trace *t);
 void cover_release(struct cover *c);
 
 /* Streams end one after the other when tracing stops.  One that ends this long before the last was
- * cut short. */
+ * cut short, and that is told.  However short it is, nothing is known of it behind its end. */
 #define COVER_ENDS_TOGETHER_NS (NS_PER_SEC / 10)
 
 /*

@@ -90,7 +90,7 @@ static const char *fault_text(enum ctf_fault fault)
 		[CTF_EMPTY_EVENT] = "an event of no size",
 		[CTF_ZEROS] = "nothing but zeros",
 		[CTF_ASTRAY] = "events that are not of the packet's time",
-		[CTF_TORN] = "what is behind the packet is none, and may begin in it",
+		[CTF_TORN] = "what follows this packet is damaged, and the damage may begin in it",
 	};
 
 	return texts[fault];

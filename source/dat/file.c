@@ -85,7 +85,12 @@ static void section_open(struct dat_file *f, uint64_t offset, uint16_t want_id, 
 	(void)bytes_u32(&b); /* its name, for people */
 	size = bytes_u64(&b);
 	if (b.bad || id != want_id) {
-		dat_problem(f, offset, "a section of type %u is missing here", want_id);
+		dat_problem(f, offset,
+			    offset < f->map.len_bytes
+				    ? "a section of type %u is missing here"
+				    : "the file ends before this place, where a section "
+				      "of type %u begins",
+			    want_id);
 		return;
 	}
 	if (size > bytes_left(&b)) {

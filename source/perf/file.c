@@ -365,7 +365,6 @@ void perf_file_release(struct perf *p)
 		dat_events_release(&p->events);
 	free(p->parts);
 	free(p->attrs.list);
-	free(p->ends);
 	map_release(&p->attrs.by_id);
 	arena_release(&p->arena);
 	mapfile_release(&p->map);

@@ -5,7 +5,9 @@
  * is mapped in place of the trace's own.
  *
  * What was compressed is one stream from the first such record to the last, for each file.  A
- * record may begin in one of them and end in the next.  In a directory "data" has the header, and
+ * record may begin in one of them and end in the next.  perf's stream has no checksum, and each of
+ * its parts repeats earlier ones: where what comes out is no chain of records, nothing of that part
+ * is believed, nor of what follows.  In a directory "data" has the header, and
  * "data.0", "data.1" ... have the records of so many of perf's threads, each those of its own CPUs.
  */
 #include "source/perf/reader.h"
@@ -32,7 +34,19 @@ struct join {
 	size_t used;
 	uint64_t written, most;
 	int failed; /* what writing failed with, or -ENOMEM */
+	bool broken;
+
+	/* of the record that is being unpacked */
+	uint8_t head[RECORD_HEAD_BYTES];
+	unsigned nr_head; /* bytes of it */
+	uint64_t to_come; /* bytes behind it */
+	uint64_t record_at;
 };
+
+static uint64_t written_to(const struct join *j)
+{
+	return j->written + j->used;
+}
 
 static void flush(struct join *j)
 {
@@ -61,8 +75,54 @@ static void put(struct join *j, const uint8_t *data, uint64_t len)
 	}
 }
 
-/* False: damaged.  Where it is, nothing comes out of what was given at once. */
-static bool put_unpacked(struct join *j, const uint8_t *data, uint64_t len)
+/* Back to @to: what was put since is not to be believed. */
+static void take_back(struct join *j, uint64_t to)
+{
+	flush(j);
+	if (!j->failed && (ftruncate(j->fd, (off_t)to) || lseek(j->fd, (off_t)to, SEEK_SET) < 0))
+		j->failed = -errno;
+	j->written = to;
+}
+
+/* Takes in the head of the next record; false: it is none.  What the kernel writes is aligned. */
+static bool next_record(struct join *j)
+{
+	uint32_t type = load_u32(j->head), size = load_u16(j->head + 6);
+
+	if (!type || type > RECORD_TYPES_MAX || size < RECORD_HEAD_BYTES || size % 8)
+		return false;
+	j->to_come = size - RECORD_HEAD_BYTES;
+	return true;
+}
+
+/* Whether @len bytes that were unpacked, and end at @end, go on as records do. */
+static bool are_records(struct join *j, const uint8_t *data, size_t len, uint64_t end)
+{
+	while (len) {
+		bool in_head = j->nr_head < RECORD_HEAD_BYTES;
+		uint64_t most = in_head ? RECORD_HEAD_BYTES - j->nr_head : j->to_come;
+		size_t n = len < most ? len : (size_t)most;
+
+		if (!j->nr_head)
+			j->record_at = end - len;
+		if (in_head) {
+			memcpy(j->head + j->nr_head, data, n);
+			j->nr_head += (unsigned)n;
+			if (j->nr_head == RECORD_HEAD_BYTES && !next_record(j))
+				return false;
+		} else {
+			j->to_come -= n;
+		}
+		if (j->nr_head == RECORD_HEAD_BYTES && !j->to_come)
+			j->nr_head = 0;
+		data += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* False: damaged. */
+static bool unpack(struct join *j, const uint8_t *data, uint64_t len)
 {
 	ZSTD_inBuffer in = {data, 0, 0};
 	bool full;
@@ -72,7 +132,8 @@ static bool put_unpacked(struct join *j, const uint8_t *data, uint64_t len)
 
 		if (in.pos == in.size)
 			in.size = len - in.size < STEP_BYTES ? len : in.size + STEP_BYTES;
-		if (ZSTD_isError(ZSTD_decompressStream(j->zstd, &out, &in)))
+		if (ZSTD_isError(ZSTD_decompressStream(j->zstd, &out, &in)) ||
+		    !are_records(j, j->chunk + j->used, out.pos - j->used, j->written + out.pos))
 			return false;
 		j->used = out.pos;
 		full = out.pos == out.size;
@@ -82,6 +143,16 @@ static bool put_unpacked(struct join *j, const uint8_t *data, uint64_t len)
 			return false;
 	} while ((full || in.pos < len) && !j->failed);
 	return true;
+}
+
+static bool put_unpacked(struct join *j, const uint8_t *data, uint64_t len)
+{
+	uint64_t whole = j->nr_head ? j->record_at : written_to(j);
+
+	if (unpack(j, data, len))
+		return true;
+	take_back(j, whole);
+	return false;
 }
 
 /* What is compressed in a record; false: it is not, or is damaged. */
@@ -123,6 +194,7 @@ static uint64_t put_records(struct join *j, const struct mapfile *map, uint64_t 
 		return end;
 	}
 	ZSTD_DCtx_reset(j->zstd, ZSTD_reset_session_only);
+	j->nr_head = 0;
 	while (at < end && !j->failed) {
 		struct perf_record r;
 

@@ -645,6 +645,70 @@ static void a_cpu_is_unknown_before_and_after_its_stream(void **state)
 	assert_int_equal(fake_rows("problem"), 1);
 }
 
+/* Two streams of one chunk of a rotated session end one soon after the other.  What the first CPU
+ * ran lasts no longer than its stream, and another may have run what was its thread. */
+static void a_stream_that_ends_a_little_early_is_known_to_its_end(void **state)
+{
+	static struct packet packets[] = {{.begin = 50 * MS, .end = 200 * MS},
+					  {.begin = 50 * MS, .end = 250 * MS}};
+
+	(void)state;
+	world_prepare(2);
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		world.streams[HOST][cpu].packets = &packets[cpu];
+		world.streams[HOST][cpu].nr_packets = 1;
+	}
+	world.traces[HOST].streams = world.streams[HOST];
+	world.traces[HOST].nr_streams = 2;
+	world.traces[HOST].format = TRACE_DAT;
+	world_start();
+	switches(HOST, 1, 60 * MS, 0, 0, 100);
+	enters(HOST, 1, 70 * MS, 100);
+	switches(HOST, 1, 80 * MS, 100, PREEMPTED, 5);
+	switches(HOST, 0, 110 * MS, 0, 0, 6);
+	switches(VM, 0, 220 * MS, 7, ASLEEP, 8);
+	switches(HOST, 1, 240 * MS, 5, ASLEEP, 0);
+	world_close(250 * MS);
+	assert_runs(0, 200 * MS, "host/0 6 task");
+	assert_runs(0, 220 * MS, "host/0 - unknown");
+	assert_runs(1, 220 * MS, "host/1 5 task");
+	assert_int_equal(fake_at("vm/cpu0/state", 220 * MS), VCPU_UNKNOWN);
+	assert_int_equal(fake_cell("machine", 1, "violations"), 0);
+	assert_int_equal(fake_rows("loss"), 0);
+	assert_int_equal(fake_rows("problem"), 0);
+}
+
+/* The reader of a stream that is cut off tells of its end when it gets there; that was known. */
+static void the_end_of_a_stream_is_missing_once(void **state)
+{
+	static struct packet packets[] = {{.begin = 50 * MS, .end = 200 * MS},
+					  {.begin = 50 * MS, .end = 400 * MS}};
+
+	(void)state;
+	world_prepare(1);
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		world.streams[HOST][cpu].packets = &packets[cpu];
+		world.streams[HOST][cpu].nr_packets = 1;
+	}
+	world.traces[HOST].streams = world.streams[HOST];
+	world.traces[HOST].nr_streams = 2;
+	world.traces[HOST].format = TRACE_DAT;
+	world_start();
+	switches(HOST, 1, 60 * MS, 0, 0, 100);
+	switches(HOST, 0, 110 * MS, 0, 0, 6);
+	happens(HOST, 0, 120 * MS, LOST, -1, 3, 120 * MS, 130 * MS);
+	switches(HOST, 0, 140 * MS, 0, 0, 6);
+	happens(HOST, 0, 200 * MS, LOST, -1, 0, 200 * MS, 400 * MS);
+	switches(HOST, 1, 400 * MS, 5, ASLEEP, 0);
+	world_close(400 * MS);
+	assert_runs(0, 210 * MS, "host/0 - unknown");
+	assert_int_equal(fake_rows("loss"), 2);
+	assert_int_equal(fake_cell("loss", 0, "begin"), 200 * MS);
+	assert_int_equal(fake_cell("loss", 0, "end"), 400 * MS);
+	assert_int_equal(fake_cell("loss", 0, "events"), -1);
+	assert_int_equal(fake_cell("loss", 1, "events"), 3);
+}
+
 static void a_loss_in_the_guest_leaves_the_guest(void **state)
 {
 	(void)state;
@@ -862,6 +926,8 @@ int main(void)
 		cmocka_unit_test(violations_are_counted_and_change_nothing_below),
 		cmocka_unit_test(a_cpu_without_a_stream_is_unknown_and_contradicts_nobody),
 		cmocka_unit_test(a_cpu_is_unknown_before_and_after_its_stream),
+		cmocka_unit_test(a_stream_that_ends_a_little_early_is_known_to_its_end),
+		cmocka_unit_test(the_end_of_a_stream_is_missing_once),
 		cmocka_unit_test(a_loss_in_the_guest_leaves_the_guest),
 		cmocka_unit_test(a_loss_in_the_host_hides_the_guest),
 		cmocka_unit_test(after_a_trace_nothing_is_known_of_its_machine),
