@@ -25,6 +25,12 @@ static bool is_whole(const struct dat_stream *ds)
 	return ds->stat_least && kept(ds) >= ds->stat_least;
 }
 
+/* The file's own stream @i; NULL for one that came from elsewhere. */
+static const struct dat_stream *own_stream(const struct trace *t, unsigned i)
+{
+	return t->streams[i].trace == t ? t->streams[i].reader : NULL;
+}
+
 /* The CPU's last events are there. */
 static bool reaches_end(const struct dat_stream *ds)
 {
@@ -46,9 +52,9 @@ static bool is_excerpt(const struct trace *t)
 	if (!strcmp(t->tracer, "sonde"))
 		return false;
 	for (unsigned i = 0; i < t->nr_streams; i++) {
-		const struct dat_stream *ds = t->streams[i].reader;
+		const struct dat_stream *ds = own_stream(t, i);
 
-		if (t->streams[i].trace == t && (is_whole(ds) || (reaches_end(ds) && has_most(ds))))
+		if (ds && (is_whole(ds) || (reaches_end(ds) && has_most(ds))))
 			return false;
 	}
 	return true;
@@ -83,7 +89,7 @@ static void compare(struct trace *t, struct stream *s)
 	uint64_t counted = ours ? ds->stat_kept : ds->stat_least;
 	bool explained;
 
-	if (s->trace != t || kept(ds) >= counted)
+	if (kept(ds) >= counted)
 		return;
 	explained = is_explained(s, counted - kept(ds));
 	tell(t, s, counted, explained);
@@ -98,9 +104,9 @@ void dat_counts_compare(struct dat *d)
 	bool excerpt = is_excerpt(t);
 
 	for (unsigned i = 0; i < t->nr_streams; i++) {
-		const struct dat_stream *ds = t->streams[i].reader;
+		const struct dat_stream *ds = own_stream(t, i);
 
-		if (t->streams[i].trace != t)
+		if (!ds)
 			continue;
 		counted += ds->stat_kept;
 		there += kept(ds);
