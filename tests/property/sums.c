@@ -95,8 +95,8 @@ static int64_t limit_of(const struct sheet *s, const struct limits *l, int colum
 }
 
 /* In a table of the whole run, of all exits of that machine's code for that reason. */
-static void add_exits(const struct pair *p, const struct sheet *s, size_t row,
-		      const struct grid *g, const char *machine, struct limits *out)
+static void add_exits(const struct pair *p, const struct sheet *s, size_t row, const struct grid *g,
+		      const char *machine, struct limits *out)
 {
 	int of = grid_column(g, machine), why = grid_column(g, "reason");
 	int64_t reason = cell(&s->cut, row, grid_column(&s->cut, "reason")).i;
@@ -106,7 +106,8 @@ static void add_exits(const struct pair *p, const struct sheet *s, size_t row,
 		    !machine_fits(p, cell(&s->cut, row, 0).i, cell(g, i, of).i))
 			continue;
 		for (int c = 0; c < (int)s->of->nr_columns; c++) {
-			int at = s->rules[c] == RULE_KEY ? -1 : grid_column(g, s->of->columns[c].name);
+			int at = s->rules[c] == RULE_KEY ? -1
+							 : grid_column(g, s->of->columns[c].name);
 			int64_t value = at < 0 ? 0 : cell(g, i, at).i;
 
 			out->sums[c] += value;
@@ -146,8 +147,8 @@ static int64_t told_as_own(const struct sheet *s, const struct limits *l, int co
 		       : 0;
 }
 
-/* Between the readings of a guest's own count, which may be others than those of the whole run: what
- * that has of the row's time. */
+/* Between the readings of a guest's own count, which may be others than those of the whole run:
+ * what that has of the row's time. */
 static int64_t stolen(const struct pair *p, const struct sheet *s, size_t row, int column)
 {
 	const struct grid *all = &s->preemptions;
