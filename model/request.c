@@ -229,13 +229,13 @@ static struct machine_state *vm_of(const struct thread *th)
 	return th->works_for ? th->works_for : th->woken_by ? th->woken_by->works_for : NULL;
 }
 
-/* Events were lost that might tell for whom that thread works. */
+/* Nothing tells for whom that thread works: what would may be lost, or have been before the trace
+ * begins. */
 static bool may_be_of_vmm(const struct request *host)
 {
 	const struct thread *th = host->thread;
 
-	return (host->machine->losses || thread_may_run_unseen(host->machine)) &&
-	       (!th || (machine_process_of(th) < 0 && th->kind != KIND_KERNEL));
+	return !th || (machine_process_of(th) < 0 && th->kind != KIND_KERNEL);
 }
 
 static void serve_vm(struct request *host)

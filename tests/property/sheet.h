@@ -60,6 +60,7 @@ struct sheet {
 	struct grid cut, whole;
 	struct grid waits, wakeups; /* of the whole run, where wake-ups are compared */
 	struct grid preemptions;    /* the same, of table steal */
+	struct grid exits;	    /* the same, of table exit_cause */
 	int64_t slack;		    /* the greatest that clocks may have moved at all */
 	int64_t gaps;		    /* of the whole run, which the cut one does not see */
 	struct listed {

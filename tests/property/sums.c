@@ -94,6 +94,48 @@ static int64_t limit_of(const struct sheet *s, const struct limits *l, int colum
 	return s->rules[column] == RULE_SUM ? l->sums[column] : l->most[column];
 }
 
+/* In a table of the whole run, of all exits of that machine's code for that reason. */
+static void add_exits(const struct pair *p, const struct sheet *s, size_t row, const struct grid *g,
+		      const char *machine, struct limits *out)
+{
+	int of = grid_column(g, machine), why = grid_column(g, "reason");
+	int64_t reason = cell(&s->cut, row, grid_column(&s->cut, "reason")).i;
+
+	for (size_t i = 0; i < g->nr; i++) {
+		if (cell(g, i, why).i != reason ||
+		    !machine_fits(p, cell(&s->cut, row, 0).i, cell(g, i, of).i))
+			continue;
+		for (int c = 0; c < (int)s->of->nr_columns; c++) {
+			int at = s->rules[c] == RULE_KEY ? -1
+							 : grid_column(g, s->of->columns[c].name);
+			int64_t value = at < 0 ? 0 : cell(g, i, at).i;
+
+			out->sums[c] += value;
+			out->most[c] = value > out->most[c] ? value : out->most[c];
+		}
+	}
+}
+
+/* Exits of which the whole run does not know the guest's thread have no row: all less those that
+ * have one.  None of these is longer than they are together. */
+static void add_exits_of_nobody(const struct pair *p, const struct sheet *s, size_t row,
+				struct limits *more)
+{
+	struct limits all = {0}, told = {0};
+	int total = grid_column(&s->cut, "total");
+	int64_t most;
+
+	add_exits(p, s, row, &s->exits, "from", &all);
+	add_exits(p, s, row, &s->whole, "machine", &told);
+	most = all.sums[total] - told.sums[total];
+	for (int c = 0; c < (int)s->of->nr_columns; c++) {
+		int64_t longest = all.most[c] < most ? all.most[c] : most;
+
+		more->sums[c] += all.sums[c] - told.sums[c];
+		more->most[c] = longest > more->most[c] ? longest : more->most[c];
+	}
+}
+
 /* What a thread that is not known to be a vCPU's does is its own: see context_fits().  A vCPU that
  * waits for a CPU has lost one, as far as is known, where it is not seen to be woken.  What is told
  * as the other is not told twice. */
@@ -157,6 +199,8 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 		if (fits & FIT_THREADS)
 			add_row(s, i, &threads);
 	}
+	if (s->exits.of)
+		add_exits_of_nobody(p, s, row, &more);
 	for (int c = 0; c < (int)s->of->nr_columns; c++) {
 		int64_t value =
 			more_if(p->lie, s->is_spread ? summed(s, row, c) : known_of(s, row, c));

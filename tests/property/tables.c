@@ -200,6 +200,8 @@ static int sheet_open(struct sheet *s, const struct pair *p, const struct sonde_
 	}
 	if (!ret && !strcmp(a->name, "steal"))
 		ret = grid_get(&s->preemptions, &p->whole, "preemption_list", err);
+	if (!ret && !strcmp(a->name, "exit_cause"))
+		ret = grid_get(&s->exits, &p->whole, "exits", err);
 	if (ret)
 		return ret;
 	keys_init(s);
@@ -217,6 +219,7 @@ static void sheet_close(struct sheet *s)
 	grid_release(&s->waits);
 	grid_release(&s->wakeups);
 	grid_release(&s->preemptions);
+	grid_release(&s->exits);
 }
 
 static void compare_sheet(struct pair *p, struct sheet *s)

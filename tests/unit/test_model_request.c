@@ -468,6 +468,39 @@ static void who_works_for_nobody_known_may_work_for_a_vm(void **state)
 	disk_is_disputed();
 }
 
+/* ... and so may one that was there when its host's trace begins: no gap is needed. */
+static void who_was_there_before_the_trace_may_work_for_a_vm(void **state)
+{
+	(void)state;
+	open_world(2);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	switches(HOST, 1, 145, 0, RUNNABLE, OTHER);
+	issues(HOST, 1, 150, OTHER, HOST_DISK, 7000, 4096, 0);
+	completes(HOST, 1, 170, OTHER, HOST_DISK, 7000);
+	host_injects();
+	guest_handles(64);
+	world_close(300);
+	disk_is_disputed();
+}
+
+/* ... but not one whose process is known to be another. */
+static void who_is_of_another_process_works_for_no_vm(void **state)
+{
+	(void)state;
+	open_world(2);
+	happens(HOST, 1, 32, FORK, 1, 1, OTHER, STR("other"), OTHER);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	switches(HOST, 1, 145, 0, RUNNABLE, OTHER);
+	issues(HOST, 1, 150, OTHER, HOST_DISK, 7000, 4096, 0);
+	completes(HOST, 1, 170, OTHER, HOST_DISK, 7000);
+	host_injects();
+	guest_handles(64);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 2);
+	assert_cell(1, "disputed", 0);
+}
+
 static void an_exit_for_something_else_is_no_kick(void **state)
 {
 	(void)state;
@@ -965,6 +998,8 @@ int main(void)
 		cmocka_unit_test(after_a_gap_a_kick_may_tell_of_an_unseen_one_too),
 		cmocka_unit_test(a_disks_work_that_a_gap_cuts_has_no_length),
 		cmocka_unit_test(who_works_for_nobody_known_may_work_for_a_vm),
+		cmocka_unit_test(who_was_there_before_the_trace_may_work_for_a_vm),
+		cmocka_unit_test(who_is_of_another_process_works_for_no_vm),
 		cmocka_unit_test(an_exit_for_something_else_is_no_kick),
 		cmocka_unit_test(the_vcpus_own_thread_may_do_the_work),
 		cmocka_unit_test(an_interrupt_from_before_a_request_is_not_its_answer),
