@@ -212,7 +212,7 @@ static void put_file(struct join *j, const struct mapfile *map, const char *path
 	uint64_t at = put_records(j, map, begin, end);
 
 	if (!j->failed)
-		j->failed = perf_part_add(j->p, j->written + j->used, at < end);
+		j->failed = perf_part_add(j->p, written_to(j), at < end);
 	if (at == end || j->failed)
 		return;
 	trace_problem(j->p->trace,
