@@ -73,7 +73,8 @@ static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
 	int64_t unknown = facts_named(states, row, "unknown").i,
 		total = facts_named(states, row, "total").i;
 	const bool is_unknown[NR_NEEDS] = {
-		[NEEDS_STATE] = is_much(unknown, total),
+		[NEEDS_STATE] =
+			is_much(unknown + facts_named(states, row, "ready_unknown").i, total),
 		[NEEDS_CODE] = is_much(unknown + facts_named(states, row, "guest").i, total),
 		[NEEDS_CAUSE] =
 			is_much(unknown + facts_named(states, row, "wait_unknown").i, total),
