@@ -24,8 +24,7 @@
 	X(OUTER_IRQ, "outer_irq", "OUTER IRQ", "interrupt handlers of the machines around it")     \
 	X(INHERITED, "inherited", "INHERITED", "the vCPU that it was on did not run itself")        \
 	X(READY, "ready", "QUEUED", "it had been woken, and waited for a CPU")                      \
-	X(PREEMPTED, "preempted", "PREEMPTED",                                                     \
-	  "something else ran: it had lost its CPU, or whether it had is not known")                 \
+	X(PREEMPTED, "preempted", "PREEMPTED", "it could have gone on, and something else ran")    \
 	X(THROTTLED, "throttled", "THROTTLED", "its cgroup's quota was used up")                   \
 	X(OFF, "ready_unknown", "OFF CPU", "it had been woken, or had lost a CPU: which is not known")  \
 	X(TIMER, "wait_timer", "TIMER", "it waited for a timer")                                   \

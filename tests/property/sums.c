@@ -136,25 +136,18 @@ static void add_exits_of_nobody(const struct pair *p, const struct sheet *s, siz
 	}
 }
 
-/* What a thread that is not known to be a vCPU's does is its own: see context_fits().  A vCPU that
- * waits for a CPU has lost one, as far as is known, where it is not seen to be woken.  What is told
- * as the other is not told twice. */
-static int64_t told_otherwise(const struct sheet *s, size_t row, const struct limits *l, int column)
+/* What a thread that is not known to be a vCPU's does is its own: see context_fits().  What is told
+ * as its hypervisor's is not told twice. */
+static int64_t told_as_own(const struct sheet *s, size_t row, const struct limits *l, int column)
 {
-	static const char *const ways[][2] = {
-		{"syscall", "hypervisor"}, {"user", "hypervisor"}, {"preempted", "ready"}};
-	int64_t sum = 0;
+	const char *name = s->of->columns[column].name;
+	int hypervisor = grid_column(&s->whole, "hypervisor");
+	int64_t rest;
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
-		int other = grid_column(&s->whole, ways[i][1]);
-		int64_t rest;
-
-		if (other < 0 || strcmp(s->of->columns[column].name, ways[i][0]))
-			continue;
-		rest = l->sums[other] - cell(&s->cut, row, other).i;
-		sum += rest > 0 ? rest : 0;
-	}
-	return sum;
+	if (hypervisor < 0 || (strcmp(name, "syscall") && strcmp(name, "user")))
+		return 0;
+	rest = l->sums[hypervisor] - cell(&s->cut, row, hypervisor).i;
+	return rest > 0 ? rest : 0;
 }
 
 /* Between the readings of a guest's own count, which may be others than those of the whole run:
@@ -220,7 +213,7 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 		limit += !ns			   ? limit / 50 + 1 + untold
 			 : s->rules[c] == RULE_SUM ? limit / 20 + 20 * s->slack
 						   : s->slack;
-		limit += ns ? s->gaps + told_otherwise(s, row, &limits, c) : 0;
+		limit += ns ? s->gaps + told_as_own(s, row, &limits, c) : 0;
 		if (value <= limit)
 			continue;
 		/* At the edge between two threads it is the clocks' bound that tells whose it is.
