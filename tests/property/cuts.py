@@ -32,7 +32,7 @@ ENV = os.environ | {"ASAN_OPTIONS": f"exitcode={REPORTED}", "UBSAN_OPTIONS": f"e
 # What nothing in the traces shows to be missing: held only where other evidence contradicts.
 NOT_EVIDENT = {"pages, not said nor counted", "records removed, not said"}
 # A cut may leave nothing that can be told; all else is to be analysed.
-MAY_REFUSE = "the traces hold no event that says what a CPU does"
+MAY_REFUSE = ["the traces hold no event that says what a CPU does", "holds no events"]
 # Cuts that found something once.
 FOUND_ONCE = {"lttng": [100560, 101410], "ftrace": [101826], "boot": [103487, 120007],
               "marks": [55038, 100323, 111658, 120763], "perf": [120944]}
@@ -170,8 +170,9 @@ class Runner:
             ran = analyse(target, cut)
         except subprocess.TimeoutExpired:
             return ["wrong\ttoo slow"], None, None
-        if ran.returncode == 1 and MAY_REFUSE in ran.stderr:
-            return [], MAY_REFUSE, None
+        nothing_left = [why for why in MAY_REFUSE if ran.returncode == 1 and why in ran.stderr]
+        if nothing_left:
+            return [], nothing_left[0], None
         if ran.returncode not in (0, LEFT_OUT):
             kind = "refused" if ran.returncode in (1, 2) else "crash"
             return [f"wrong\t{kind}\texit status {ran.returncode}: {ran.stderr[-500:]}"], None, None
