@@ -191,6 +191,9 @@ static uint64_t latest_time(const struct ctf_cursor *cur, uint64_t begin)
 
 	if (cur->ceiling != UINT64_MAX)
 		return end > cur->ceiling ? end : cur->ceiling;
+	/* What was cut off came last: what is there is not later than that. */
+	if (cur->packet->truncated && end)
+		return end;
 	return end && end < UINT64_MAX - slack ? end + slack : UINT64_MAX;
 }
 
