@@ -237,20 +237,28 @@ static void find_serving(struct pair *p)
 	}
 }
 
-/* Whether the traces that the second history was made of have the outermost one of the first, and
- * it does not say that it leaves that out. */
+/* The second history says that it leaves out the outermost machine of the first. */
+static bool leaves_outermost_out(const struct pair *p)
+{
+	const char *name = behind(p->whole.machines[0].trace_path, p->whole.root);
+	struct sonde_left_out l;
+
+	for (int64_t i = 0; !sonde_left_out(p->cut.run, i, &l); i++) {
+		if (!strcmp(behind(l.path, p->cut.root), name))
+			return true;
+	}
+	return false;
+}
+
+/* It is there, and nothing is said of leaving it out. */
 static bool has_outermost(const struct pair *p)
 {
 	const char *own = p->cut.machines[0].trace_path;
 	const char *name = behind(p->whole.machines[0].trace_path, p->whole.root);
-	struct sonde_left_out l;
 	char path[4096];
 
-	for (int64_t i = 0; !sonde_left_out(p->cut.run, i, &l); i++) {
-		if (!strcmp(behind(l.path, p->cut.root), name))
-			return false;
-	}
-
+	if (leaves_outermost_out(p))
+		return false;
 	snprintf(path, sizeof(path), "%.*s%s", (int)(behind(own, p->cut.root) - own), own, name);
 	return !access(path, F_OK);
 }
@@ -260,6 +268,8 @@ static void find_root(struct pair *p)
 	const struct twin *twin = p->machines;
 
 	p->root = p->cut.nr_machines && !twin->within ? twin->row : -1;
+	if (p->root < 0 && p->cut.nr_machines && leaves_outermost_out(p))
+		return; /* another run's traces were given, too, and are what is analysed */
 	if (p->root < 0)
 		say_wrong(p, "outermost", "machine", 0, 0, "another", "none of the whole's");
 	else if (p->root && has_outermost(p))
