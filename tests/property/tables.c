@@ -150,7 +150,12 @@ static bool hides_vcpu(const struct pair *p, int64_t thread)
 
 static bool is_told_of_vcpu(const struct pair *p, const struct sheet *s, size_t row)
 {
-	return (!strcmp(s->of->name, "why") || !strcmp(s->of->name, "delay")) && s->thread >= 0 &&
+	static const char *const of_threads[] = {"why", "delay", "thread_delay"};
+	bool is_one = false;
+
+	for (size_t i = 0; i < sizeof(of_threads) / sizeof(*of_threads); i++)
+		is_one |= !strcmp(s->of->name, of_threads[i]);
+	return is_one && s->thread >= 0 &&
 	       hides_vcpu(p, cell(&s->cut, row, s->thread).i);
 }
 
