@@ -176,6 +176,19 @@ def record_places(data):
     yield at
 
 
+def check_cut_between(paths):
+    """No record says that a directory's file is whole: its CPU is known up to its last record."""
+    file = paths["directory"] / "data.0"
+    lib.check(checked(paths["directory"]).returncode == 0, "all of it is there")
+    data = file.read_bytes()
+    places = list(record_places(data))
+    file.write_bytes(data[:places[len(places) // 2]])
+    done = checked(paths["directory"])
+    file.write_bytes(data)
+    lib.check(done.returncode == 3 and "the stream of CPU 0 ends before the trace does" in done.stdout, done.stdout)
+    lib.check("CPU 1" not in done.stdout and "no records" not in done.stdout, done.stdout)
+
+
 def check_damaged_place(paths):
     """What is no record is named by the file that it is in."""
     file = paths["directory"] / "data.1"
@@ -269,6 +282,7 @@ def main():
         check_one_cpu(file, folder)
         check_damaged(file, folder)
         check_cut(paths)
+        check_cut_between(paths)
         check_damaged_place(paths)
         check_links(paths)
         check_pipe(paths)
