@@ -324,8 +324,13 @@ static int watch_event(struct watch *w, const struct event *e)
 		w->tid = e->tid;
 		return 0;
 	}
-	if (e->kind == EV_LOST)
-		return on_lost(w, e);
+	if (e->kind == EV_LOST) {
+		struct event lost = *e;
+
+		if (breaks)
+			seam_widen(&lost, from);
+		return on_lost(w, &lost);
+	}
 	if (breaks && !w->fresh) {
 		const struct event lost = seam_lost(from, e->time);
 

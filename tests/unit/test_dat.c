@@ -4,6 +4,7 @@
 
 #include "source/trace.h"
 #include "tests/unit/dat_build.h"
+#include "tests/unit/lost_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -324,6 +325,7 @@ static void lost_events_are_told_and_counted_once(void **state)
 		read_all(o); /* again: the loss is the same */
 		assert_int_equal(o->trace->loss.events, 17);
 		assert_int_equal(o->trace->loss.unknown, 1);
+		assert_int_equal(losses_have_the_thread_before(o->trace), 2);
 		close_opened(o);
 		free(p.b.data);
 		free(o);
