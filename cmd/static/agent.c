@@ -16,7 +16,7 @@ static enum exit_code run(const struct invocation *inv)
 		return EXIT_DONE;
 	}
 	if (inv->common.version) {
-		printf("sonde %s\n", sonde_version());
+		print_version();
 		return EXIT_DONE;
 	}
 	return inv->command->run(inv);
