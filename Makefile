@@ -92,7 +92,7 @@ TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
 BENCHES := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
 TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%) $(B)/agent/fake_agent $(B)/agent/gather \
 	$(B)/property/less_specific
-TEST_TOOLS += $(if $(SANITIZE)$(FUZZ),,$(B)/kernel/hypertrace)
+TEST_TOOLS += $(if $(SANITIZE)$(FUZZ)$(COVERAGE),,$(B)/kernel/hypertrace)
 HAVE_TRACECMD := $(shell pkg-config --exists libtracecmd 2>/dev/null && echo yes)
 ifeq ($(HAVE_TRACECMD),yes)
 BENCHES += $(B)/bench/peer_tracecmd
