@@ -164,15 +164,15 @@ static bool all_numbered(struct machine_state *vm)
 	return all;
 }
 
-/* CPUs of which the VM's own trace tells: those are it, and what ran them is known now. */
+/* Those of which the VM's own trace tells, too, but nothing told that they are these: the host saw
+ * when they ran, which nothing else says. */
 static void merge_numbered(struct machine_state *from, struct machine_state *to)
 {
 	for (struct cpu *cpu = from->first_cpu; cpu; cpu = cpu->next_of_machine) {
 		for (struct cpu *same = to->first_cpu; same; same = same->next_of_machine) {
 			if (same->number != cpu->number || same->merged_into)
 				continue;
-			same->vcpu.host = cpu->vcpu.host;
-			cpu->merged_into = same;
+			same->merged_into = cpu;
 			break;
 		}
 	}

@@ -416,7 +416,7 @@ static void a_vcpu_of_the_same_number_is_the_traced_one(void **state)
 		if (fake_cell("cpu", i, "machine") == 1 && fake_cell("cpu", i, "cpu") == 1)
 			assert_int_equal(fake_cell("cpu", i, "host_tid"), 101);
 	}
-	assert_int_equal(fake_at("vm/cpu1/task", 130), thread_row(VM, 7) + 1);
+	assert_int_equal(vcpu_at("vm", 1, "state", 130), VCPU_ON_CPU);
 	assert_runs(1, 130, "vm/1 - guest");
 }
 
