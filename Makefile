@@ -243,6 +243,11 @@ $(B)/tests/test_record%: LDLIBS += $(RECORD_LIBS)
 $(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(NO_BPF) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+# It is the BPF program itself.
+$(B)/tests/test_share: LDLIBS += $(RECORD_LIBS)
+$(B)/tests/test_share: $(B)/tests/unit/test_share.o $(B)/librecord.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 $(B)/tests/test_export: $(B)/tests/unit/test_export.o $(B)/libexport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)

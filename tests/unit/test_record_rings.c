@@ -330,7 +330,7 @@ static void test_sink_fails(void **state)
  * left to be looked at, that is for the next time. */
 static void test_searches(void **state)
 {
-	uint64_t none = 0, blocks[CPUS], events[CPUS];
+	uint64_t none = 0, left = 1 << 20, blocks[CPUS], events[CPUS];
 	unsigned searches = 0;
 	struct fake_vm vm;
 	struct ring_set *s;
@@ -343,7 +343,8 @@ static void test_searches(void **state)
 	assert_int_equal(ring_set_drain(s, &none, &vm.sink, NULL), 0);
 	count_blocks(&vm, blocks, events);
 	assert_int_equal(blocks[0], 0);
-	assert_int_equal(drain(s, &vm.sink, NULL), 0);
+	assert_int_equal(ring_set_drain(s, &left, &vm.sink, NULL), 0);
+	assert_true((1 << 20) - left >= MEMORY / HT_SLOT_BYTES); /* each page counts */
 	count_blocks(&vm, blocks, events);
 	assert_int_equal(blocks[0], 1);
 	ring_set_close(s);
@@ -597,6 +598,7 @@ static void test_device_lies(void **state)
 		s = open_rings(&vm, &in_device);
 		assert_int_equal(drain(s, &vm.sink, NULL), 0);
 		assert_int_equal(ring_set_counts(s).blocks, 0);
+		assert_int_equal(ring_set_counts(s).broken, 0); /* nor looked at */
 		ring_set_close(s);
 	}
 	region->rings[0] = MEMORY - RING_BYTES;
@@ -946,6 +948,12 @@ static void test_announced_by(void **state)
 		announce_line(&l, EXIT("422", USER), &a);
 		assert_int_equal(says(&l, "422"), HT_ORIGIN_USER);
 	}
+	assert_int_equal(says(&l, "166"), HT_ORIGIN_KERNEL);
+	/* Three of a place do not drive out the fourth. */
+	announce_line(&l, EXIT("166", KERNEL), &a);
+	announce_line(&l, EXIT("230", USER), &a);
+	announce_line(&l, EXIT("294", USER), &a);
+	announce_line(&l, EXIT("358", USER), &a);
 	assert_int_equal(says(&l, "166"), HT_ORIGIN_KERNEL);
 	/* What the kernel overwrote may have been another exit. */
 	announce_line(&l, EXIT("166", KERNEL), &a);
