@@ -69,9 +69,10 @@ def look_at(locale, *arguments):
 
 def look_at_thread(locale, run):
     rows = json.loads(look_at(locale, "report", run, "-s", "thread_time", "--format", "json"))["thread_time"]
-    thread = next(r["thread"] for r in rows if r["thread"]["comm"].startswith("\x1b]0;") and r["thread"]["machine"] == "vm-b")
+    thread = next(r["thread"] for r in rows if re.match(r"\x1b]0;[^\ufffd]*$", r["thread"]["comm"]) and r["thread"]["machine"] == "vm-b")
     for form in ((), ("--folded",), ("--format", "json")):
-        look_at(locale, "critpath", run, "--vm", "vm-b", "--task", f"{thread['comm']}[{thread['tid']}]", *form)
+        text = look_at(locale, "critpath", run, "--vm", "vm-b", "--task", f"{thread['comm']}[{thread['tid']}]", *form)
+        lib.check("]0" in text, f"sonde critpath {form} says the name: {text[:300]}")
 
 
 def look_at_all(locale, run, traces):

@@ -595,8 +595,8 @@ static void hostile_metadata(void **state)
  * the slow way. */
 static void more_lengths_than_a_plan_has(void **state)
 {
-	enum { LENGTHS = 150 };
-	static char metadata[64 * LENGTHS], fields[48 * LENGTHS], text[1 << 16];
+	enum { LENGTHS = 150, IN_RUN = 50 };
+	static char metadata[96 * LENGTHS], fields[64 * LENGTHS], text[1 << 16];
 	struct bits b = {0};
 	size_t n = 0;
 
@@ -604,9 +604,17 @@ static void more_lengths_than_a_plan_has(void **state)
 	packet_begin(&b, &(struct packet_form){.begin = 0});
 	compact(&b, 0, 1);
 	for (unsigned i = 0; i < LENGTHS; i++) {
-		n += (size_t)snprintf(fields + n, sizeof(fields) - n,
-				      "uint8_t n%u; uint8_t a%u[n%u];\n", i, i, i);
+		bool ends_run = i % IN_RUN == IN_RUN - 1;
+
+		n += (size_t)snprintf(fields + n, sizeof(fields) - n, "uint8_t n%u;", i);
 		put_bits(&b, 1, 8);
+		if (!ends_run)
+			continue;
+		n += (size_t)snprintf(fields + n, sizeof(fields) - n, "uint8_t a%u[n%u];\n", i, i);
+		put_bits(&b, i, 8);
+	}
+	for (unsigned i = 0; i < LENGTHS; i++) {
+		n += (size_t)snprintf(fields + n, sizeof(fields) - n, "uint8_t b%u[n%u];\n", i, i);
 		put_bits(&b, i, 8);
 	}
 	packet_end(&b, 100, 0, 8192);
@@ -616,8 +624,8 @@ static void more_lengths_than_a_plan_has(void **state)
 	build_trace(&o, metadata, &b);
 	assert_int_equal(o.nr, 1);
 	trace_event_print(&o.trace->streams[0], &o.events[0], text, sizeof(text));
-	assert_non_null(strstr(text, "a0=[0]"));
-	assert_non_null(strstr(text, "a149=[149]"));
+	assert_non_null(strstr(text, "a49=[49]"));
+	assert_non_null(strstr(text, "b149=[149]"));
 	close_trace(&o);
 }
 
