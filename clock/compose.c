@@ -18,22 +18,22 @@ static int ticks_up(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-/* Where pieces begin, in guest ticks, sorted, once each. */
+/* Where pieces begin, in guest ticks, sorted, once each; those of the parent before the guest's
+ * first one, too: that is where the guest's evidence begins, and events may be earlier. */
 static unsigned beginnings(const struct clock_model *to_parent, const struct clock_model *parent,
 			   uint64_t *out)
 {
-	uint64_t first = to_parent->pieces[0].from;
 	unsigned nr = 0, kept = 0;
 
 	for (unsigned i = 0; i < to_parent->nr_pieces; i++)
 		out[nr++] = to_parent->pieces[i].from;
-	for (unsigned i = 1; i < parent->nr_pieces; i++) {
+	for (unsigned i = 0; i < parent->nr_pieces; i++) {
 		uint64_t y = parent->pieces[i].from, x;
 
 		if (!y || y > INT64_MAX)
 			continue;
 		x = clock_from_l0(to_parent, (ns_t)y - 1).v;
-		if (x >= first && x < UINT64_MAX)
+		if (x && x < UINT64_MAX && (i || x < to_parent->pieces[0].from))
 			out[nr++] = x + 1;
 	}
 	qsort(out, nr, sizeof(*out), ticks_up);

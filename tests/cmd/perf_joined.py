@@ -20,78 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
-
-HEADER = struct.Struct("<8sQQQQQQQQ")  # magic, size, attribute's size; sections of attributes, records, types
-FLAGS_AT, FLAGS_BYTES = HEADER.size, 32
-SAMPLE, FINISHED_ROUND, COMPRESSED, FINISHED_INIT = 9, 68, 81, 82
-CPU_AT = 40
-DIR_FORMAT, ZSTD = 24, 27
-PIECE_BYTES = 60000
-
-
-class File:
-    """A perf.data file, in parts: what is in front of the records, the records, the features."""
-
-    def __init__(self, path):
-        data = path.read_bytes()
-        *_, begin, length, _, _ = HEADER.unpack_from(data)
-        self.head, self.records, self.features = data[:begin], data[begin:begin + length], {}
-        flags, at = int.from_bytes(data[FLAGS_AT:FLAGS_AT + FLAGS_BYTES], "little"), begin + length
-        for bit in (bit for bit in range(256) if flags >> bit & 1):
-            place, size = struct.unpack_from("<QQ", data, at)
-            self.features[bit] = data[place:place + size]
-            at += 16
-
-    def write(self, path, records, **more):
-        features = self.features | more.get("features", {})
-        head = bytearray(self.head)
-        struct.pack_into("<Q", head, 48, len(records))
-        head[FLAGS_AT:FLAGS_AT + FLAGS_BYTES] = sum(1 << bit for bit in features).to_bytes(FLAGS_BYTES, "little")
-        place, table = len(head) + len(records) + 16 * len(features), b""
-        for bit in sorted(features):
-            table += struct.pack("<QQ", place, len(features[bit]))
-            place += len(features[bit])
-        path.write_bytes(bytes(head) + records + table + b"".join(features[bit] for bit in sorted(features)))
-
-    def split(self):
-        """Records that are no samples, and the samples of each CPU."""
-        others, cpus, at = b"", {}, 0
-        while at < len(self.records):
-            kind, _, size = struct.unpack_from("<IHH", self.records, at)
-            record = self.records[at:at + size]
-            if kind == SAMPLE:
-                cpu, = struct.unpack_from("<I", record, CPU_AT)
-                cpus.setdefault(cpu, []).append(record)
-            elif kind != FINISHED_ROUND:  # behind which perf takes nothing that is older
-                others += record
-            at += size
-        return others, [b"".join(cpus[cpu]) for cpu in sorted(cpus)]
-
-
-def pieces(data):
-    return [data[at:at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES)]
-
-
-def zstd(data):
-    return subprocess.run(["zstd", "-q", "-c"], input=data, capture_output=True, check=True).stdout
-
-
-def in_records(parts):
-    return b"".join(struct.pack("<IHH", COMPRESSED, 0, 8 + len(part)) + part for part in parts)
-
-
-def packed(records):
-    """What is in each record can be read with what was in those before, as perf itself needs it; events end anywhere."""
-    return in_records(zstd(piece) for piece in pieces(records))
-
-
-def one_stream(records):
-    """Nothing is whole but all of it."""
-    return in_records(pieces(zstd(records)))
-
-
-ZSTD_FEATURE = {ZSTD: struct.pack("<5I", 0, 1, 1, 8, 528384)}
-DIR_FEATURE = {DIR_FORMAT: struct.pack("<Q", 1)}
+from perf_parts import (DIR_FEATURE, FINISHED_INIT, HEADER, PIECE_BYTES, ZSTD_FEATURE, File, in_records,  # noqa: E402
+                        one_stream, packed, pieces, zstd)
 
 
 def made(file, folder):

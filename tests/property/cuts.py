@@ -23,6 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
+import perf_parts  # noqa: E402
 from property.damage import Dat, Recording, copy_linked  # noqa: E402
 
 JUDGE = lib.BUILD / "property/less_specific"
@@ -34,7 +35,7 @@ NOT_EVIDENT = {"pages, not said nor counted", "records removed, not said"}
 # A cut may leave nothing that can be told; all else is to be analysed.
 MAY_REFUSE = ["the traces hold no event that says what a CPU does", "holds no events"]
 # Cuts that found something once.
-FOUND_ONCE = {"lttng": [100560, 101410, 1003070], "ftrace": [101826], "boot": [103487, 120007],
+FOUND_ONCE = {"lttng": [100560, 101410, 1003070], "ftrace": [101826], "boot": [103487, 120007, 5200377],
               "marks": [55038, 100323, 111658, 120763], "perf": [120944]}
 TABLES_THAT_MUST_FAIL = ["wait", "wait_list", "wakeup", "wakeup_list", "wakeup_histogram", "wakeup_awake",
                          "wakeup_awake_list", "io", "io_leg", "io_list", "io_histogram"]
@@ -71,6 +72,12 @@ def gather(name, target):
     elif name == "perf":
         unpacked = lib.unpacked(lib.ROOT / "samples/lab/perf-data-6.1.tar.xz")
         shutil.copytree(next(unpacked.glob("**/host.data")).parent, target)
+    elif name == "perf -z":
+        target.mkdir(parents=True)
+        for path in lib.unpacked(lib.ROOT / "samples/lab/perf-data-6.1.tar.xz").rglob("*.data"):
+            file = perf_parts.File(path)
+            others, cpus = file.split()
+            file.write(target / path.name, others + perf_parts.packed(b"".join(cpus)), features=perf_parts.ZSTD_FEATURE)
     elif name == "lttng":
         shutil.copytree(lib.ROOT / "samples/lttng", target)
     else:
@@ -80,9 +87,12 @@ def gather(name, target):
             Dat(file).count_whole()
 
 
-def analyse(folder, history):
+def analyse(folder, history, rng=None):
+    """Its traces in any order, by the seed."""
     history.unlink(missing_ok=True)
     traces = sorted(p for p in folder.iterdir())
+    if rng:
+        rng.shuffle(traces)
     return subprocess.run([str(lib.SONDE), "analyze", "-q", *map(str, traces), "-o", str(history)],
                           capture_output=True, text=True, errors="replace", timeout=60, env=ENV)
 
@@ -163,11 +173,11 @@ class Runner:
         lib.check(last.startswith("compared\t"), f"{JUDGE} did not end: {last}")
         return lines, last.split("\t")[1:]
 
-    def judge(self, target):
+    def judge(self, target, rng=None):
         """What is wrong, why it was refused, and the figures."""
         cut = self.scratch / "cut.sonde"
         try:
-            ran = analyse(target, cut)
+            ran = analyse(target, cut, rng)
         except subprocess.TimeoutExpired:
             return ["wrong\ttoo slow"], None, None
         nothing_left = [why for why in MAY_REFUSE if ran.returncode == 1 and why in ran.stderr]
@@ -191,8 +201,10 @@ class Runner:
         target = self.scratch / "cut" / self.name
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(exist_ok=True)
-        done = self.recording.damage(random.Random(f"{self.name} {seed}"), target, kinds)
-        lines, refused, figures = self.judge(target)
+        rng = random.Random(f"{self.name} {seed}")
+        session = rng.choice(sessions) if (sessions := [k for k in kinds if k in self.recording.sessions()]) else None
+        done = self.recording.given(rng, target, session) if session else self.recording.damage(rng, target, kinds)
+        lines, refused, figures = self.judge(target, rng)
         wrong = collections.Counter(line.split("\t")[1] for line in lines)
         for tally in log.of(self.name, "+".join(sorted(kind for kind, *_ in done))):
             tally.cuts += 1
@@ -220,16 +232,20 @@ def main():
     parser.add_argument("--log", type=argparse.FileType("w"))
     parser.add_argument("--keep", help="leave the last cut's files there")
     args = parser.parse_args()
-    sets = args.sets or ["lttng", "ftrace", "boot", "marks", "perf"]
+    sets = args.sets or ["lttng", "ftrace", "boot", "marks", "perf", "perf -z"]
     log = Log(args.log)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as tmp:
         runners = [Runner(Path(tmp), name) for name in sets]
+        for runner in runners:
+            runner.recording.strangers = [other.whole / trace for other in runners if other.name != runner.name
+                                          for trace in other.recording.traces]
         if args.only is None:
             finds_a_planted_lie(runners, log)
             knows_nothing(runners)
             if not args.sets:
                 says_more(runners)
                 finds_greater_sums(runners)
+                finds_planted(runners, Path(tmp))
         if args.only is None and not args.sets and not args.kinds:
             for runner in runners:
                 for number in FOUND_ONCE.get(runner.name, []):
@@ -237,7 +253,13 @@ def main():
         numbers = [args.only] if args.only is not None else range(args.seed, args.seed + args.cuts)
         for at, number in enumerate(numbers):
             runner = runners[at % len(runners)]
-            runner.one(number, args.kinds or runner.evident(), log)
+            kinds = args.kinds or runner.evident()
+            if set(kinds) & {*runner.recording.kinds(), *runner.recording.sessions()}:
+                runner.one(number, kinds, log)
+        if args.only is None and not args.kinds:
+            for at in range(max(args.cuts // 8, len(runners))):
+                runner = runners[at % len(runners)]
+                runner.one(args.seed + at, runner.recording.sessions(), log)
         if args.keep:
             shutil.rmtree(args.keep, ignore_errors=True)
             shutil.copytree(tmp, args.keep)
@@ -288,11 +310,33 @@ def finds_greater_sums(runners):
     """A history that says a quarter more than itself, in each of these tables."""
     found = set()
     for runner in runners:
-        lines, _ = runner.compare(runner.history, "/whole/", "lie")
+        lines, _ = runner.compare(runner.history, "/whole/", "greater")
         found |= {line.split("\t")[1] for line in lines}
         lines, _ = runner.compare(runner.history, "/whole/")
         lib.check(not lines, f"{runner.name}: its history is not what it is: {lines[:1]}")
     lib.check(found >= SUMMED, f"not found to be greater: {SUMMED - found}")
+
+
+# What is taken away of a set, what is planted in the rest (less_specific.h), and where it is to be found.
+PLANTED = [("ftrace", None, "modes", "runs"), ("ftrace", "vm-b.dat", "gaps", "cpu_time"),
+           ("lab-run-containers-6.1", "vm-a/trace.dat", "waits", "wakeup_list")]
+
+
+def finds_planted(runners, scratch):
+    """A falsehood of each kind that could pass for less; and without it nothing is wrong."""
+    runners = {runner.name: runner for runner in runners}
+    for name, gone, lie, where in PLANTED:
+        runner = runners.setdefault(name, None) or Runner(scratch, name)
+        target, cut = runner.scratch / "cut" / name, runner.scratch / "cut.sonde"
+        shutil.rmtree(target, ignore_errors=True)
+        copy_linked(runner.whole, target)
+        if gone:
+            (target / gone).unlink()
+        lib.check((done := analyse(target, cut)).returncode in (0, LEFT_OUT), f"{name} without {gone}: {done.stderr}")
+        lines, _ = runner.compare(cut)
+        lib.check(not lines, f"{name} without {gone}: {lines[:1]}")
+        found = {line.split("\t")[1] for line in runner.compare(cut, "/cut/", lie)[0]}
+        lib.check(where in found, f"{name} without {gone}: {lie} planted, found in {sorted(found)}")
 
 
 def knows_nothing(runners):

@@ -19,6 +19,7 @@ MISSED_EVENTS = 1 << 31
 PAGE_HEAD_BYTES = 16
 STAT = re.compile(rb"CPU: (\d+)\n[^\0]*?oldest event ts: *([\d.]+)\n[^\0]*?read events: *(\d+)\n")
 BLOCK_BYTES = 4096
+TOGETHER_NS = 100_000_000  # see COVER_ENDS_TOGETHER_NS
 
 
 class Ctf:
@@ -41,6 +42,35 @@ class Ctf:
     def kinds(self):
         return ["packets", "packets, index", "packets zeroed", "bytes zeroed", "bytes removed",
                 "bytes overwritten", "truncated", "stream", "trace"]
+
+    def packet_ends(self, name):
+        data = (self.folder / name).read_bytes()
+        return [struct.unpack_from("<Q", data, at + PACKET_SIZE_AT - 16)[0] for at, _ in self.packets(name)]
+
+    def rotations(self):
+        """Where the session could have been rotated: of each stream so many packets, that end at about one time."""
+        ends = {name: self.packet_ends(name) for name in self.streams}
+        longest = max(ends.values(), key=len, default=[])
+        places = [{name: min(range(len(of)), key=lambda i, of=of: abs(of[i] - end)) + 1
+                   for name, of in ends.items() if of} for end in longest]
+        return [place for place, end in zip(places, longest)
+                if all(abs(ends[name][nr - 1] - end) < TOGETHER_NS for name, nr in place.items())]
+
+    def chunk(self, rng, target):
+        """One chunk of a rotated session, the others are not given."""
+        places = [dict.fromkeys(self.streams, 0), *self.rotations()]
+        first = rng.randrange(len(places) - 1)
+        last = rng.randrange(first + 1, len(places) - (first == 0))
+        for name in self.streams:
+            begin, end = places[first].get(name, 0), places[last].get(name, 0)
+            kept = self.packets(name)[begin:end]
+            data = (target / name).read_bytes()
+            (target / name).write_bytes(b"".join(data[at:at + size] for at, size in kept))
+            (target / "index" / f"{name}.idx").unlink(missing_ok=True)
+        return f"{first}..{last} of {len(places) - 1}"
+
+    def parts(self):
+        return ["chunk"] if len(self.rotations()) > 1 else []
 
     def cut_packets(self, rng, target, name, kind):
         list_ = self.packets(name)
@@ -68,6 +98,8 @@ class Ctf:
                 file.truncate(sum(self.packets(name)[0]) if self.packets(name) else 0)
 
     def damage(self, rng, target, kind):
+        if kind == "chunk":
+            return self.chunk(rng, target)
         names = self.streams
         if kind.startswith("packets"):
             names = [name for name in names if len(self.packets(name)) > 1] or names
@@ -301,6 +333,7 @@ class Recording:
 
     def __init__(self, folder, traces):
         self.folder, self.traces = folder, traces
+        self.strangers = []  # traces of other runs
 
     @staticmethod
     def of(folder):
@@ -317,6 +350,28 @@ class Recording:
     def kinds(self):
         return sorted({kind for trace in self.traces.values() for kind in trace.kinds()}
                       - ({"trace"} if len(self.traces) < 2 else set()))
+
+    def sessions(self):
+        """Kinds of what is given otherwise: a part of a session, a trace twice, one of another run."""
+        return [*(["chunk"] if any(self.parts_of(t) for t in self.traces) else []), "again",
+                *(["stranger"] if self.strangers else [])]
+
+    def parts_of(self, name):
+        return self.traces[name].parts() if isinstance(self.traces[name], Ctf) else []
+
+    def given(self, rng, target, kind):
+        """Writes a copy of which a trace is given otherwise; says how."""
+        copy_linked(self.folder, target)
+        if kind == "stranger":
+            other = rng.choice(self.strangers)
+            copy_any(other, target / f"stranger-{other.name}")
+            return [(kind, str(other.name), "")]
+        name = rng.choice([n for n in self.traces if kind != "chunk" or self.parts_of(n)])
+        if kind == "again":
+            copy_any(self.folder / name, target / f"zz-{name.name}")
+            return [(kind, str(name), "")]
+        unlink_hard(target / name)
+        return [(kind, str(name), self.traces[name].damage(rng, target / name, kind))]
 
     def damage(self, rng, target, kinds):
         """Writes a copy in which one to three things are missing; says which."""
@@ -350,6 +405,13 @@ class Recording:
 
 def copy_linked(folder, target):
     shutil.copytree(folder, target, copy_function=os.link)
+
+
+def copy_any(path, target):
+    if path.is_dir():
+        shutil.copytree(path, target)
+    else:
+        shutil.copy(path, target)
 
 
 def unlink_hard(path):

@@ -9,8 +9,6 @@
 
 static bool modes_fit(int64_t cut, int64_t whole)
 {
-	if (whole == SONDE_MODE_TASK)
-		return cut != SONDE_MODE_IDLE && cut != SONDE_MODE_IRQ && cut != SONDE_MODE_SOFTIRQ;
 	switch (cut) {
 	case SONDE_MODE_UNKNOWN:
 	case SONDE_MODE_GUEST:
@@ -146,6 +144,14 @@ static bool is_not_known(const struct sonde_column *c, union sonde_cell whole)
 	       whole.i < 0;
 }
 
+/* Not known of the interrupt that ended a wait: which one it was.  What its VM's own trace says of
+ * the wait is told instead of it; where only the VM's host is left, the interrupt is. */
+static bool is_of_interrupt(const struct sonde_column *c, union sonde_cell whole)
+{
+	return (!strcmp(c->name, "vector") && whole.i < 0) ||
+	       (!strcmp(c->name, "irq") && !*whole.s);
+}
+
 static bool key_fits(const struct pair *p, struct sheet *s, size_t cut, size_t whole, int column)
 {
 	const struct sonde_column *c = &s->of->columns[column];
@@ -178,7 +184,9 @@ unsigned keys_fit(const struct pair *p, struct sheet *s, size_t cut, size_t whol
 				continue;
 			spared |= FIT_THREADS;
 		}
-		if (is_not_known(column, cell(&s->whole, whole, c)))
+		if (is_not_known(column, cell(&s->whole, whole, c)) ||
+		    (is_of_interrupt(column, cell(&s->whole, whole, c)) &&
+		     is_seen_from_outside(p, s, cut)))
 			spared |= FIT_MORE;
 		asked &= spared;
 	}

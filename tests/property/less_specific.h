@@ -46,18 +46,29 @@ struct twin {
 	bool within; /* any machine in that one, at whatever depth: that is all it says */
 };
 
+/*
+ * What the second history is taken to say, that it does not: each is to be found out.
+ *
+ *	GREATER  sums and lengths are a quarter greater
+ *	MODES    what a hypervisor did was its thread's own user space
+ *	GAPS     all rows have what ran in the gaps that only the whole run knows of
+ *	WAITS    waits that are seen from outside only end ten milliseconds later
+ */
+enum lie { LIE_NONE, LIE_GREATER, LIE_MODES, LIE_GAPS, LIE_WAITS };
+
 struct pair {
 	struct side whole, cut;
 	struct twin *machines; /* by row of @cut */
 	int64_t *cpus;	       /* the same; -1: nothing there, or any of its machine's */
 	int64_t *slacks;       /* by row of @cut: the greatest that its clock may have moved */
+	int64_t *serve_since;  /* by thread of @cut: told as a hypervisor's from then on */
 	int64_t root;	       /* what the outermost machine of @cut is in @whole; -1 nothing there */
 	int64_t wrong;	       /* found so far */
 	int64_t more; /* times at which the second history says more than the first one, and may */
 	int64_t gain_ns; /* ... of what physical CPUs ran, how long */
 	int64_t known_ns, kept_ns; /* time in which a state was known, and in which it still is */
 	int64_t moments;	   /* pairs of intervals that were compared */
-	bool lie; /* tables of the second history are taken to say more than they do */
+	enum lie lie;
 	int64_t rows, rows_kept;   /* of tables: thousandths of each */
 };
 
@@ -83,12 +94,16 @@ bool thread_fits(const struct pair *p, int64_t cut, int64_t whole);
 bool namespace_fits(const struct pair *p, int64_t cut, int64_t whole);
 bool text_fits(const char *cut, const char *whole);
 bool context_fits(const struct pair *p, const struct sonde_context *cut,
-		  const struct sonde_context *whole);
+		  const struct sonde_context *whole, int64_t t);
 /* The other way round: the first history says less than the second one. */
 bool context_says_more(const struct pair *p, const struct sonde_context *cut,
 		       const struct sonde_context *whole);
 /* That second history may say more than the first one in [from, to). */
 bool is_gain(const struct pair *p, int64_t from, int64_t to);
+/* It is in a VM whose own trace only the first history was made of. */
+bool lacks_host_trace(const struct pair *p, int64_t cut_machine);
+/* The same of a VM in the first history's, and there before its own trace begins, or after its end. */
+bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to);
 /* How far a moment may have moved that both tell of one machine, in ns. */
 int64_t slack_of(const struct pair *p, int64_t cut_machine, int64_t whole_machine, int64_t t);
 /* The same for what a physical CPU ran: 0 where the host's own clock tells all that differs. */
@@ -107,7 +122,8 @@ struct question {
 	const char *kind;
 	char which[160];
 	bool (*known)(const struct side *s, uint32_t value);
-	bool (*fits)(const struct pair *p, uint32_t cut, uint32_t whole);
+	/* At that moment: what is known of a thread may not be known yet. */
+	bool (*fits)(const struct pair *p, uint32_t cut, uint32_t whole, int64_t t);
 	int64_t (*slack)(const struct pair *p, const struct question *q, uint32_t cut,
 			 uint32_t whole, int64_t t);
 	/* Whether the first history is the less specific one; NULL: only where it knows nothing. */

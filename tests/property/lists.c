@@ -7,27 +7,95 @@
 
 /* A wait is listed from when its vCPU slept, or, where that was not seen, from when it halted. */
 #define WAIT_BEGIN_NS 1000000
-#define PIECES 20 /* of a wait: how often its vCPU's thread was woken in between */
+#define LATE_NS 10000000 /* see LIE_WAITS */
+#define PIECES 20	 /* of a wait: how often its vCPU's thread was woken in between */
+
+struct stretch {
+	int64_t from, to;
+};
 
 /* Where a VM's own trace is missing, waits of a guest of it are told by what its host saw: they
  * begin and end at other moments, but are the same. */
-static bool is_seen_from_outside(const struct pair *p, const struct sheet *s, size_t row)
+bool is_seen_from_outside(const struct pair *p, const struct sheet *s, size_t row)
 {
 	int vcpu = grid_column(&s->cut, "vcpu");
-	int64_t cpu, parent;
+	int64_t cpu;
 
-	if (vcpu < 0 || (strcmp(s->of->name, "wait_list") && strcmp(s->of->name, "wakeup_list")))
+	if (vcpu < 0 || (strncmp(s->of->name, "wait", 4) && strcmp(s->of->name, "wakeup_list")))
 		return false;
 	cpu = cell(&s->cut, row, vcpu).i;
-	parent = cpu < 0 ? -1 : p->cut.machines[p->cut.cpus[cpu].machine].parent;
-	return parent > 0 && !p->cut.machines[parent].traced && p->machines[parent].row > 0 &&
-	       p->whole.machines[p->machines[parent].row].traced;
+	return cpu >= 0 && lacks_host_trace(p, p->cut.cpus[cpu].machine);
 }
 
 static bool same_vcpu(const struct pair *p, const struct sheet *s, size_t cut, size_t whole)
 {
 	return cpu_fits(p, cell(&s->cut, cut, grid_column(&s->cut, "vcpu")).i,
 			cell(&s->whole, whole, grid_column(&s->whole, "vcpu")).i);
+}
+
+/* The vCPU of the row waits at that moment. */
+static bool waits_at(const struct pair *p, const struct sheet *s, size_t row, int64_t t)
+{
+	const struct grid *waits = &s->waits;
+	int vcpu = grid_column(&s->cut, "vcpu"), of = grid_column(waits, "vcpu");
+	int at = grid_column(waits, "at"), until = grid_column(waits, "until");
+
+	for (size_t i = 0; i < waits->nr; i++) {
+		if (cell(waits, i, at).i - WAIT_BEGIN_NS - s->slack <= t &&
+		    t <= cell(waits, i, until).i + s->slack &&
+		    cpu_fits(p, cell(&s->cut, row, vcpu).i, cell(waits, i, of).i))
+			return true;
+	}
+	return false;
+}
+
+struct search {
+	const struct side *side;
+	const struct sonde_cpu *vcpu;
+	int64_t from, found;
+};
+
+static bool is_run_of(const struct sonde_interval *i, void *data)
+{
+	struct search *x = data;
+	const struct side *s = x->side;
+	const struct sonde_context *c =
+		i->value && i->value <= s->nr_contexts ? &s->contexts[i->value - 1] : NULL;
+	int64_t at = i->begin > x->from ? i->begin : x->from;
+
+	if (!c || c->machine != x->vcpu->machine || c->cpu != x->vcpu->number)
+		return true;
+	x->found = at < x->found ? at : x->found;
+	return false;
+}
+
+/* When the vCPU executes next, as the outermost machine has it; @t where it does not any more. */
+static int64_t next_run(const struct pair *p, int64_t vcpu, int64_t t)
+{
+	const struct side *s = &p->whole;
+	struct search x = {s, &s->cpus[vcpu], t, INT64_MAX};
+
+	for (int64_t i = 0; i < s->nr_cpus; i++) {
+		if (!s->cpus[i].machine)
+			sonde_walk(s->run, sonde_attr_of_cpu(s->run, i, "runs"), t,
+				   sonde_run_end(s->run), is_run_of, &x);
+	}
+	return x.found == INT64_MAX ? t : x.found;
+}
+
+/*
+ * From outside, what @seen is of a guest in a VM is row @i: it ends with the entry that the VM's
+ * own entry leads to.  A wait begins no sooner; a wake-up may, with the VM's, but not before the
+ * wait that it ends.
+ */
+static bool is_that_from_outside(const struct pair *p, const struct sheet *s, size_t row,
+				 const struct stretch *seen, size_t i, const struct stretch *was)
+{
+	int64_t vcpu = cell(&s->whole, i, grid_column(&s->whole, "vcpu")).i;
+
+	return seen->to <= next_run(p, vcpu, was->to) + s->slack &&
+	       (seen->from >= was->from - s->slack ||
+		(s->waits.of && waits_at(p, s, row, seen->from)));
 }
 
 void check_wait(struct pair *p, const struct sheet *s, size_t row)
@@ -49,6 +117,10 @@ void check_wait(struct pair *p, const struct sheet *s, size_t row)
 	}
 	if (fits)
 		return;
+	if (outside && is_beside_a_trace(p, at, end)) {
+		p->more++;
+		return;
+	}
 	word_row(p, s, row, words, sizeof(words));
 	say_wrong(p, s->of->name, words, at, end, "listed", "no wait ends there");
 }
@@ -151,16 +223,20 @@ static size_t first_at(const struct sheet *s, int64_t t)
 void check_listed(struct pair *p, struct sheet *s, size_t row)
 {
 	int64_t from = cell(&s->cut, row, s->at).i, at = time_in_whole(p, from);
-	int64_t length = more_if(p->lie, length_of(s, &s->cut, row));
+	int64_t length = more_if(p, length_of(s, &s->cut, row));
 	/* How long a tick is follows from evidence, too: so do all parts of the row's time. */
 	int64_t stretch = llabs(time_in_whole(p, from + length) - at - length);
 	bool until = s->length >= 0 && s->of->columns[s->length].type == SONDE_COL_TIME;
 	const char *wrong = NULL, *part;
 	int64_t covered = 0, reach = at;
-	bool outside = is_seen_from_outside(p, s, row), more = false;
+	bool outside = is_seen_from_outside(p, s, row), more = false, there;
+	struct stretch seen;
 	char words[512];
 
 	length = end_in_whole(p, from, length) - at;
+	if (outside && p->lie == LIE_WAITS)
+		length += LATE_NS;
+	seen = (struct stretch){at, at + length};
 	for (size_t k = first_at(s, at - s->slack); k < s->whole.nr; k++) {
 		size_t i = s->order[k].row;
 		int64_t begin = s->order[k].at;
@@ -174,17 +250,17 @@ void check_listed(struct pair *p, struct sheet *s, size_t row)
 			end = at + length;
 		if (end < at - s->slack || !parts_fit(p, s, row, i, s->slack))
 			continue;
+		there = outside ? is_that_from_outside(p, s, row, &seen, i,
+						       &(struct stretch){begin, end})
+				: at >= begin - s->slack && at + length <= end + s->slack;
 		if (!keys_fit(p, s, row, i, FIT)) {
 			/* The VM's trace ends in it: what ended it is not known. */
 			more |= outside && has_open_end(s, i) && same_vcpu(p, s, row, i);
-			more |= at >= begin - s->slack && at + length <= end + s->slack &&
-				keys_fit(p, s, row, i, FIT_MORE);
+			more |= there && keys_fit(p, s, row, i, FIT_MORE);
 			continue;
 		}
-		if (outside)
-			return;
-		if (at >= begin - s->slack && at + length <= end + s->slack) {
-			part = wrong_part(s, row, i, s->slack + stretch);
+		if (there) { /* seen from outside its parts are other ones */
+			part = outside ? NULL : wrong_part(s, row, i, s->slack + stretch);
 			if (!part)
 				return;
 			wrong = part;
@@ -197,6 +273,7 @@ void check_listed(struct pair *p, struct sheet *s, size_t row)
 	if (covered >= length && is_less_specific(s, row) && !wrong)
 		return;
 	if (more || unseen_gaps(p, at, at + length) >= length ||
+	    (outside && is_beside_a_trace(p, at, at + length)) ||
 	    (reach > at && is_gain(p, reach, at + length))) {
 		p->more++;
 		return;

@@ -144,8 +144,17 @@ static bool exit_fits(const struct pair *p, const struct sonde_context *c,
 	return c->detail < 0 || (c->detail == w->detail && c->vmm == w->vmm);
 }
 
+/* The hypervisor's work, of a thread that is not known to be a vCPU's, or not yet. */
+static bool hides_hypervisor(const struct pair *p, const struct sonde_context *c,
+			     const struct sonde_context *w, int64_t t)
+{
+	return w->mode == SONDE_MODE_HYPERVISOR &&
+	       (c->thread < 0 || p->cut.threads[c->thread].vcpu < 0 ||
+		t < p->serve_since[c->thread]);
+}
+
 static bool mode_fits(const struct pair *p, const struct sonde_context *c,
-		      const struct sonde_context *w)
+		      const struct sonde_context *w, int64_t t)
 {
 	switch (c->mode) {
 	case SONDE_MODE_TASK:
@@ -154,14 +163,14 @@ static bool mode_fits(const struct pair *p, const struct sonde_context *c,
 		       w->mode == SONDE_MODE_HYPERVISOR;
 	case SONDE_MODE_KERNEL:
 		return w->mode == SONDE_MODE_SYSCALL || w->mode == SONDE_MODE_KERNEL ||
-		       w->mode == SONDE_MODE_HYPERVISOR;
+		       hides_hypervisor(p, c, w, t);
 	case SONDE_MODE_USER:
-		return w->mode == c->mode || w->mode == SONDE_MODE_HYPERVISOR;
+		return w->mode == c->mode || hides_hypervisor(p, c, w, t);
 	case SONDE_MODE_HYPERVISOR:
 		return exit_fits(p, c, w);
 	case SONDE_MODE_SYSCALL:
-		return w->mode == SONDE_MODE_HYPERVISOR ||
-		       (w->mode == c->mode && text_fits(c->detail_text, w->detail_text));
+		return (w->mode == c->mode && text_fits(c->detail_text, w->detail_text)) ||
+		       hides_hypervisor(p, c, w, t);
 	case SONDE_MODE_IRQ:
 	case SONDE_MODE_SOFTIRQ:
 		return w->mode == c->mode && c->detail == w->detail;
@@ -171,13 +180,13 @@ static bool mode_fits(const struct pair *p, const struct sonde_context *c,
 }
 
 bool context_fits(const struct pair *p, const struct sonde_context *c,
-		  const struct sonde_context *w)
+		  const struct sonde_context *w, int64_t t)
 {
 	if (c->mode == SONDE_MODE_UNKNOWN)
 		return true;
 	if (c->mode == SONDE_MODE_GUEST)
 		return guest_fits(p, c, w);
-	return place_fits(p, c, w) && mode_fits(p, c, w) && thread_fits(p, c->thread, w->thread);
+	return place_fits(p, c, w) && mode_fits(p, c, w, t) && thread_fits(p, c->thread, w->thread);
 }
 
 bool context_says_more(const struct pair *p, const struct sonde_context *c,
@@ -191,8 +200,7 @@ bool context_says_more(const struct pair *p, const struct sonde_context *c,
 		return twin.row >= 0 && is_within(&p->whole, twin.row, w->machine);
 	return w->mode == SONDE_MODE_HYPERVISOR && c->mode == w->mode && c->detail == w->detail &&
 	       c->vmm == w->vmm && place_fits(p, c, w) && thread_fits(p, c->thread, w->thread) &&
-	       c->serves >= 0 &&
-	       is_within(&p->cut, p->cut.cpus[c->serves].machine, c->machine);
+	       c->serves >= 0 && is_within(&p->cut, p->cut.cpus[c->serves].machine, c->machine);
 }
 
 /* ---- where less evidence may tell more ------------------------------------------------------ */
@@ -212,6 +220,14 @@ static bool lacks_trace_of(const struct pair *p, int64_t whole)
 		traced = true;
 	}
 	return !traced;
+}
+
+bool lacks_host_trace(const struct pair *p, int64_t cut)
+{
+	int64_t host = cut < 0 ? -1 : p->cut.machines[cut].parent;
+
+	return host > 0 && !p->cut.machines[host].traced && p->machines[host].row > 0 &&
+	       p->whole.machines[p->machines[host].row].traced;
 }
 
 /* Only another machine's events show that a CPU's are missing (model/contradict.h): where these are
@@ -235,7 +251,8 @@ static int64_t told_since(const struct side *s, int64_t cpu)
 	int64_t t = sonde_run_begin(s->run);
 	struct sonde_interval i;
 
-	while (!sonde_at(s->run, attr, t, &i) && !i.value && i.end > t && i.end < sonde_run_end(s->run))
+	while (!sonde_at(s->run, attr, t, &i) && !i.value && i.end > t &&
+	       i.end < sonde_run_end(s->run))
 		t = i.end;
 	return t;
 }

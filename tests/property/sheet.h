@@ -82,12 +82,14 @@ void sheet_rules(struct sheet *s, const struct sonde_analysis *a);
 
 /* A row's length; as far as it is certain: see column doubt of boot and shutdown. */
 int64_t length_of(const struct sheet *s, const struct grid *g, size_t row);
+/* A gap of the whole run that only a trace shows which the cut one lacks. */
+bool is_unseen(const struct pair *p, const struct sonde_loss *gap);
 /* How much of [from, to) lies in gaps of the whole run that the cut one does not see. */
 int64_t unseen_gaps(const struct pair *p, int64_t from, int64_t to);
 /* A row of the second history in words. */
 void word_row(const struct pair *p, const struct sheet *s, size_t row, char *buf, size_t room);
 /* A quarter more than is said, if that is the lie: what is to be found out. */
-int64_t more_if(bool lie, int64_t value);
+int64_t more_if(const struct pair *p, int64_t value);
 
 /* ---- keys.c -------------------------------------------------------------------------------- */
 
@@ -106,6 +108,8 @@ bool causes_fit(const char *cut, const char *whole);
 /* ---- lists.c, sums.c ----------------------------------------------------------------------- */
 
 void lists_init(struct sheet *s);
+/* Of a wait or a wake-up: only the host of the vCPU's host tells of it. */
+bool is_seen_from_outside(const struct pair *p, const struct sheet *s, size_t row);
 void check_listed(struct pair *p, struct sheet *s, size_t row);
 /* The vCPU goes on there in the whole run, too, as far as that knows. */
 void check_wait(struct pair *p, const struct sheet *s, size_t row);

@@ -207,22 +207,59 @@ static int64_t greatest_slack(const struct pair *p, int64_t machine)
 	return most < end - begin ? most : end - begin;
 }
 
-/* Whether the traces that the second history was made of have the outermost one of the first, and
- * it does not say that it leaves that out. */
+static bool note_serving(const struct sonde_interval *i, void *data)
+{
+	struct pair *p = data;
+	const struct sonde_context *c =
+		i->value && i->value <= p->cut.nr_contexts ? &p->cut.contexts[i->value - 1] : NULL;
+	int64_t *since;
+
+	if (!c || c->mode != SONDE_MODE_HYPERVISOR || c->thread < 0)
+		return true;
+	since = &p->serve_since[c->thread];
+	if (*since > time_in_whole(p, i->begin))
+		*since = time_in_whole(p, i->begin);
+	return true;
+}
+
+/* A thread whose first VM exit is not seen yet is any thread. */
+static void find_serving(struct pair *p)
+{
+	p->serve_since = list_of(p->cut.nr_threads, sizeof(*p->serve_since));
+	for (int64_t i = 0; i < p->cut.nr_threads; i++)
+		p->serve_since[i] = INT64_MAX;
+	for (int64_t i = 0; i < p->cut.nr_cpus; i++) {
+		uint32_t attr = sonde_attr_of_cpu(p->cut.run, i, "runs");
+
+		if (attr != SONDE_NO_ATTR)
+			sonde_walk(p->cut.run, attr, sonde_run_begin(p->cut.run),
+				   sonde_run_end(p->cut.run), note_serving, p);
+	}
+}
+
+/* The second history says that it leaves out the outermost machine of the first. */
+static bool leaves_outermost_out(const struct pair *p)
+{
+	const char *name = behind(p->whole.machines[0].trace_path, p->whole.root);
+	struct sonde_left_out l;
+
+	for (int64_t i = 0; !sonde_left_out(p->cut.run, i, &l); i++) {
+		if (!strcmp(behind(l.path, p->cut.root), name))
+			return true;
+	}
+	return false;
+}
+
+/* It is there, and nothing is said of leaving it out. */
 static bool has_outermost(const struct pair *p)
 {
 	const char *own = p->cut.machines[0].trace_path;
 	const char *name = behind(p->whole.machines[0].trace_path, p->whole.root);
-	struct sonde_left_out l;
 	char path[4096];
 
-	for (int64_t i = 0; !sonde_left_out(p->cut.run, i, &l); i++) {
-		if (!strcmp(behind(l.path, p->cut.root), name))
-			return false;
-	}
-
-	snprintf(path, sizeof(path), "%.*s%s", (int)(behind(own, p->cut.root) - own), own,
-		 name);
+	if (leaves_outermost_out(p))
+		return false;
+	snprintf(path, sizeof(path), "%.*s%s", (int)(behind(own, p->cut.root) - own), own, name);
 	return !access(path, F_OK);
 }
 
@@ -231,6 +268,8 @@ static void find_root(struct pair *p)
 	const struct twin *twin = p->machines;
 
 	p->root = p->cut.nr_machines && !twin->within ? twin->row : -1;
+	if (p->root < 0 && p->cut.nr_machines && leaves_outermost_out(p))
+		return; /* another run's traces were given, too, and are what is analysed */
 	if (p->root < 0)
 		say_wrong(p, "outermost", "machine", 0, 0, "another", "none of the whole's");
 	else if (p->root && has_outermost(p))
@@ -253,6 +292,7 @@ int pair_open(struct pair *p, char **files, char **roots)
 	p->slacks = list_of(p->cut.nr_machines, sizeof(*p->slacks));
 	for (int64_t i = 0; i < p->cut.nr_machines; i++)
 		p->slacks[i] = greatest_slack(p, i);
+	find_serving(p);
 	return 0;
 }
 
@@ -263,6 +303,7 @@ void pair_close(struct pair *p)
 	free(p->machines);
 	free(p->cpus);
 	free(p->slacks);
+	free(p->serve_since);
 }
 
 void say_wrong(struct pair *p, const char *kind, const char *which, int64_t from, int64_t to,

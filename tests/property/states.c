@@ -22,11 +22,11 @@ static bool context_known(const struct side *s, uint32_t value)
 	return c && c->mode != SONDE_MODE_UNKNOWN;
 }
 
-static bool contexts_fit(const struct pair *p, uint32_t cut, uint32_t whole)
+static bool contexts_fit(const struct pair *p, uint32_t cut, uint32_t whole, int64_t t)
 {
 	const struct sonde_context *c = context_of(&p->cut, cut), *w = context_of(&p->whole, whole);
 
-	return !c || (w && context_fits(p, c, w));
+	return !c || (w && context_fits(p, c, w, t));
 }
 
 static bool contexts_say_more(const struct pair *p, uint32_t cut, uint32_t whole)
@@ -81,15 +81,17 @@ static bool number_known(const struct side *s, uint32_t value)
 	return value > 0;
 }
 
-static bool same_number(const struct pair *p, uint32_t cut, uint32_t whole)
+static bool same_number(const struct pair *p, uint32_t cut, uint32_t whole, int64_t t)
 {
+	(void)t;
 	(void)p;
 	return cut == whole;
 }
 
 /* That an earlier incarnation is gone stays true. */
-static bool states_fit(const struct pair *p, uint32_t cut, uint32_t whole)
+static bool states_fit(const struct pair *p, uint32_t cut, uint32_t whole, int64_t t)
 {
+	(void)t;
 	(void)p;
 	return (cut & 0xff) == (whole & 0xff) ||
 	       ((cut & 0xff) == THREAD_DEAD && whole >> INCARNATION);
@@ -103,8 +105,9 @@ static void word_number(const struct side *s, uint32_t value, char *buf, size_t 
 
 /* ---- rows of tables ------------------------------------------------------------------------- */
 
-static bool threads_fit(const struct pair *p, uint32_t cut, uint32_t whole)
+static bool threads_fit(const struct pair *p, uint32_t cut, uint32_t whole, int64_t t)
 {
+	(void)t;
 	return thread_fits(p, (int64_t)cut - 1, (int64_t)whole - 1);
 }
 
@@ -186,7 +189,7 @@ static const struct {
 	const char *name;
 	uint32_t while_state, after; /* 0 always */
 	bool (*known)(const struct side *s, uint32_t value);
-	bool (*fits)(const struct pair *p, uint32_t cut, uint32_t whole);
+	bool (*fits)(const struct pair *p, uint32_t cut, uint32_t whole, int64_t t);
 	void (*word)(const struct side *s, uint32_t value, char *buf, size_t room);
 } of_vcpus[] = {
 	{"state", 0, 0, state_known, states_fit, word_number},
@@ -326,6 +329,7 @@ static void compare_thread(struct pair *p, int64_t row)
 		compare_of_thread(p, &q, row, whole, "cpu", THREAD_RUNNING, &said);
 		q.known = context_known;
 		q.fits = contexts_fit;
+		q.more = contexts_say_more;
 		q.word = word_context;
 		q.kind = "waker";
 		compare_of_thread(p, &q, row, whole, "waker", THREAD_RUNNABLE, &said);

@@ -173,11 +173,94 @@ static int64_t stolen(const struct pair *p, const struct sheet *s, size_t row, i
 	return sum;
 }
 
+/* A row's machine or CPU that the gap is on, or a guest of it: there the gap hid what ran. */
+static bool gap_is_on(const struct pair *p, const struct sonde_loss *gap, int64_t machine,
+		      int64_t cpu)
+{
+	struct twin twin = p->machines[machine];
+	int64_t whole = cpu < 0 ? -1 : p->cpus[cpu];
+
+	if (twin.row == gap->machine && whole >= 0 && gap->cpu >= 0)
+		return p->whole.cpus[whole].number == gap->cpu;
+	for (int64_t m = twin.row; m >= 0; m = p->whole.machines[m].parent) {
+		if (m == gap->machine)
+			return true;
+	}
+	return twin.row < 0 || (twin.within && machine_holds(p, machine, gap->machine));
+}
+
+/* Whether any of what the row is about may have been what ran in the gap. */
+static bool may_fill(const struct pair *p, const struct sheet *s, size_t row,
+		     const struct sonde_loss *gap)
+{
+	bool places = false;
+
+	for (int c = 0; c < (int)s->of->nr_columns; c++) {
+		enum sonde_column_type type = s->of->columns[c].type;
+		int64_t value = cell(&s->cut, row, c).i, machine;
+
+		if (s->rules[c] != RULE_KEY || value < 0 ||
+		    (type != SONDE_COL_MACHINE && type != SONDE_COL_CPU &&
+		     type != SONDE_COL_THREAD))
+			continue;
+		places = true;
+		machine = type == SONDE_COL_CPU	     ? p->cut.cpus[value].machine
+			  : type == SONDE_COL_THREAD ? p->cut.threads[value].machine
+						     : value;
+		if (gap_is_on(p, gap, machine, type == SONDE_COL_CPU ? value : -1))
+			return true;
+	}
+	return !places;
+}
+
+/* How long the gaps are that only the whole run knows of, and that hide from it what the row has.
+ */
+static int64_t gaps_of(const struct pair *p, const struct sheet *s, size_t row)
+{
+	struct sonde_loss gap;
+	int64_t sum = 0;
+
+	for (int64_t i = 0; s->gaps && !sonde_loss(p->whole.run, i, &gap); i++) {
+		if (is_unseen(p, &gap) && may_fill(p, s, row, &gap))
+			sum += gap.end - gap.begin;
+	}
+	return sum;
+}
+
+/* What a nested VM's host has no trace of, before that begins or after its end: see
+ * is_beside_a_trace(). */
+static bool is_beside_its_host(const struct pair *p, int64_t machine)
+{
+	int64_t begin = sonde_run_begin(p->whole.run), end = sonde_run_end(p->whole.run);
+
+	return lacks_host_trace(p, machine) &&
+	       (is_beside_a_trace(p, begin, begin + 1) || is_beside_a_trace(p, end - 1, end));
+}
+
+/* The longest wait of that VM: from outside a wake-up is longer, but no longer than the wait. */
+static int64_t longest_wait(const struct pair *p, const struct sheet *s, size_t row)
+{
+	const struct grid *waits = &s->waits;
+	int at = grid_column(waits, "at"), until = grid_column(waits, "until");
+	int vcpu = grid_column(waits, "vcpu");
+	int64_t most = 0;
+
+	for (size_t i = 0; i < waits->nr; i++) {
+		int64_t length = cell(waits, i, until).i - cell(waits, i, at).i;
+		int64_t cpu = cell(waits, i, vcpu).i;
+
+		if (length > most &&
+		    machine_fits(p, cell(&s->cut, row, 0).i, p->whole.cpus[cpu].machine))
+			most = length;
+	}
+	return most;
+}
+
 void check_summed(struct pair *p, struct sheet *s, size_t row)
 {
 	struct limits limits = {0}, more = {0}, threads = {0};
 	bool joined = is_less_specific(s, row);
-	int64_t untold = untold_wakeups(p, s, row);
+	int64_t untold = untold_wakeups(p, s, row), gaps = gaps_of(p, s, row);
 	char words[512];
 
 	for (size_t i = 0; i < s->whole.nr; i++) {
@@ -195,8 +278,7 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 	if (s->exits.of)
 		add_exits_of_nobody(p, s, row, &more);
 	for (int c = 0; c < (int)s->of->nr_columns; c++) {
-		int64_t value =
-			more_if(p->lie, s->is_spread ? summed(s, row, c) : known_of(s, row, c));
+		int64_t value = more_if(p, s->is_spread ? summed(s, row, c) : known_of(s, row, c));
 		int64_t limit = limit_of(s, &limits, c), known = limit_of(s, &more, c) - limit;
 		bool ns = s->of->columns[c].type == SONDE_COL_NS;
 
@@ -207,21 +289,28 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 		    !p->cut.machines[cell(&s->cut, row, 0).i].traced)
 			continue;
 		p->moments++;
+		value += p->lie == LIE_GAPS && ns ? s->gaps : 0;
 		if (s->preemptions.of)
 			limit = stolen(p, s, row, c);
 		/* Each piece of time may have grown by what its ends may have moved. */
 		limit += !ns			   ? limit / 50 + 1 + untold
 			 : s->rules[c] == RULE_SUM ? limit / 20 + 20 * s->slack
 						   : s->slack;
-		limit += ns ? s->gaps + told_as_own(s, row, &limits, c) : 0;
+		limit += ns ? gaps + told_as_own(s, row, &limits, c) : 0;
 		if (value <= limit)
+			continue;
+		if (s->waits.of && s->rules[c] == RULE_EXTREME &&
+		    lacks_host_trace(p, cell(&s->cut, row, 0).i) &&
+		    value <= longest_wait(p, s, row) + s->slack)
 			continue;
 		/* At the edge between two threads it is the clocks' bound that tells whose it is.
 		 */
 		if (s->rules[c] == RULE_EXTREME && s->slack && value <= threads.most[c] + s->slack)
 			continue;
-		/* Where the whole run's clocks are not exact enough it knows less. */
-		if (value <= limit + known) {
+		/* Where the whole run's clocks are not exact enough it knows less; so it does
+		 * of how often a nested VM exited. */
+		if (value <= limit + known || (!ns && grid_column(&s->cut, "parent") >= 0 &&
+					       is_beside_its_host(p, cell(&s->cut, row, 0).i))) {
 			p->more++;
 			continue;
 		}

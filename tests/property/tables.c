@@ -51,8 +51,7 @@ static int64_t greatest_slack(const struct pair *p)
 	return most;
 }
 
-/* A gap of the whole run that only a trace shows which the cut one lacks. */
-static bool is_seen_in_cut(const struct pair *p, const struct sonde_loss *gap)
+bool is_unseen(const struct pair *p, const struct sonde_loss *gap)
 {
 	struct sonde_loss l;
 
@@ -61,9 +60,9 @@ static bool is_seen_in_cut(const struct pair *p, const struct sonde_loss *gap)
 
 		if (machine_fits(p, l.machine, gap->machine) && (l.cpu < 0 || l.cpu == gap->cpu) &&
 		    begin < gap->end && end > gap->begin)
-			return true;
+			return false;
 	}
-	return false;
+	return true;
 }
 
 int64_t unseen_gaps(const struct pair *p, int64_t from, int64_t to)
@@ -75,7 +74,7 @@ int64_t unseen_gaps(const struct pair *p, int64_t from, int64_t to)
 		int64_t begin = gap.begin > from ? gap.begin : from;
 		int64_t end = gap.end < to ? gap.end : to;
 
-		if (begin < end && !is_seen_in_cut(p, &gap))
+		if (begin < end && is_unseen(p, &gap))
 			sum += end - begin;
 	}
 	return sum;
@@ -132,9 +131,9 @@ int64_t length_of(const struct sheet *s, const struct grid *g, size_t row)
 	return cell(g, row, s->length).i;
 }
 
-int64_t more_if(bool lie, int64_t value)
+int64_t more_if(const struct pair *p, int64_t value)
 {
-	return lie ? value + value / 4 : value;
+	return p->lie == LIE_GREATER ? value + value / 4 : value;
 }
 
 /* A thread that is not known to be a vCPU's is told of as any other; else its vCPU is. */
@@ -151,7 +150,12 @@ static bool hides_vcpu(const struct pair *p, int64_t thread)
 
 static bool is_told_of_vcpu(const struct pair *p, const struct sheet *s, size_t row)
 {
-	return (!strcmp(s->of->name, "why") || !strcmp(s->of->name, "delay")) && s->thread >= 0 &&
+	static const char *const of_threads[] = {"why", "delay", "thread_delay"};
+	bool is_one = false;
+
+	for (size_t i = 0; i < sizeof(of_threads) / sizeof(*of_threads); i++)
+		is_one |= !strcmp(s->of->name, of_threads[i]);
+	return is_one && s->thread >= 0 &&
 	       hides_vcpu(p, cell(&s->cut, row, s->thread).i);
 }
 

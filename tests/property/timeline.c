@@ -68,13 +68,14 @@ static bool moved(const struct pair *p, const struct question *q, const struct i
 	int64_t from = x->begin, to = x->end;
 
 	for (size_t i = at; i-- > 0 && whole->list[i].end > x->begin - x->slack;) {
-		if (q->fits(p, x->said, whole->list[i].value)) {
+		if (q->fits(p, x->said, whole->list[i].value, x->begin)) {
 			from = whole->list[i].end + x->slack;
 			break;
 		}
 	}
 	for (size_t i = at; i < whole->nr && whole->list[i].begin < x->end + x->slack; i++) {
-		if (whole->list[i].begin >= x->end && q->fits(p, x->said, whole->list[i].value)) {
+		if (whole->list[i].begin >= x->end &&
+		    q->fits(p, x->said, whole->list[i].value, x->begin)) {
 			to = whole->list[i].begin - x->slack;
 			break;
 		}
@@ -117,7 +118,7 @@ static void compare_one(struct pair *p, const struct question *q, const struct s
 		p->moments++;
 		if (!q->part && q->known(&p->whole, w->value))
 			p->kept_ns += end - begin;
-		if (q->fits(p, c->value, w->value)) {
+		if (q->fits(p, c->value, w->value, begin)) {
 			judge(p, q, whole, first, &x);
 			x = (struct piece){0};
 			continue;

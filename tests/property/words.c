@@ -78,6 +78,8 @@ static bool fits_about(const struct pair *p, int number, const struct sonde_stac
 			return true;
 		if (w.mode == SONDE_MODE_UNKNOWN && is_gain(p, t, t + 1))
 			return true;
+		if (w.mode == SONDE_MODE_GUEST && w.nr < c->nr && is_beside_a_trace(p, t, t + 1))
+			return true;
 	}
 	return false;
 }

@@ -102,6 +102,35 @@ static void an_exact_offset_stays_exact_in_a_chain(void **state)
 	clock_model_release(&chain);
 }
 
+/* What is known of the guest's clock begins late: before, its parent's lines hold all the same. */
+static void a_chain_goes_as_far_back_as_the_parent(void **state)
+{
+	static struct clock_piece l0_pieces[] = {
+		{.from = 5000000, .at_ns = 777, .mult = 1867378697, .bound_ns = 3},
+		{.from = 9000000, .at_ns = 1760200, .mult = 1807378701},
+	};
+	static struct clock_piece guest_pieces[] = {
+		{.from = 12000000 - 1234567, .at_ns = 12000000, .mult = ONE},
+	};
+	const struct clock_model l0 = {.pieces = l0_pieces, .nr_pieces = 2};
+	const struct clock_model guest = {.pieces = guest_pieces, .nr_pieces = 1};
+	struct clock_model chain;
+
+	(void)state;
+	assert_int_equal(clock_compose(&chain, &guest, &l0, 20000000, NULL), 0);
+	for (uint64_t x = 3000000; x < 20000000; x += 997) {
+		ns_t want = clock_to_l0(&l0, (ticks_t){x + 1234567});
+
+		/* Each line begins at a whole ns. */
+		assert_in_range(clock_to_l0(&chain, (ticks_t){x}) + 1, want, want + 1);
+		if (x + 1234567 < 9000000)
+			assert_in_range(clock_bound(&chain, (ticks_t){x}), 3, 4);
+		else
+			assert_in_range(clock_bound(&chain, (ticks_t){x}), 0, 1);
+	}
+	clock_model_release(&chain);
+}
+
 static int ints_up(const void *a, const void *b)
 {
 	int p = *(const int *)a, q = *(const int *)b;
@@ -139,6 +168,7 @@ int main(void)
 		cmocka_unit_test(the_way_back_gives_the_last_tick_that_shows_no_more),
 		cmocka_unit_test(chained_models_add_their_bounds),
 		cmocka_unit_test(an_exact_offset_stays_exact_in_a_chain),
+		cmocka_unit_test(a_chain_goes_as_far_back_as_the_parent),
 		cmocka_unit_test(sorting_keeps_the_order_of_equals),
 	};
 

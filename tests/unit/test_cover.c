@@ -230,12 +230,48 @@ static void a_cpu_that_was_given_work_has_events(void **state)
 	problems_release(&w.trace.problems);
 }
 
+/* Two buffers of one CPU: of what is in the one the other's first switch knows nothing. */
+static void two_streams_of_a_cpu_tell_no_first_thread(void **state)
+{
+	struct cover c;
+
+	(void)state;
+	open_world(TRACE_DAT, 2);
+	happens(0, 100, EV_SCHED_SWITCH, 7, 7, 8);
+	happens(1, 200, EV_SCHED_SWITCH, 3, 3, 0);
+	assert_int_equal(running_of(&c, 1), 3);
+	w.streams[1].cpu = 0;
+	w.trace.nr_cpus = 1;
+	assert_int_equal(running_of(&c, 0), -1);
+}
+
+/* The head of a cut packet says how far it went; what is there of it ends before. */
+static void a_cut_stream_ends_with_what_is_there(void **state)
+{
+	struct cover c;
+
+	(void)state;
+	open_world(TRACE_CTF, 1);
+	w.packets[0] = (struct packet){.begin = 90, .end = 950};
+	happens(0, 100, EV_SCHED_SWITCH, 7, 7, 8);
+	happens(0, 400, EV_SCHED_SWITCH, 8, 8, 7);
+	assert_int_equal(cover_find(&c, &w.trace), 0);
+	assert_int_equal(c.cpus[0].last, 950);
+	cover_release(&c);
+	w.streams[0].cut = true;
+	assert_int_equal(cover_find(&c, &w.trace), 0);
+	assert_int_equal(c.cpus[0].last, 400);
+	cover_release(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_switch_says_who_ran_before),
 		cmocka_unit_test(a_silent_cpu_is_covered_unless_events_were_lost_there),
 		cmocka_unit_test(a_packet_begins_before_its_trace_does),
+		cmocka_unit_test(two_streams_of_a_cpu_tell_no_first_thread),
+		cmocka_unit_test(a_cut_stream_ends_with_what_is_there),
 		cmocka_unit_test(nothing_that_can_be_read_is_no_stream),
 		cmocka_unit_test(cpus_that_events_name_must_be_there),
 		cmocka_unit_test(a_cpu_that_was_given_work_has_events),

@@ -263,6 +263,21 @@ static void lost_packets(void **state)
 	close_trace(&o);
 }
 
+/* Packets are numbered from 0 on: what was recorded first is not there. */
+static void lost_first_packet(void **state)
+{
+	for (uint64_t first = 0; first < 3; first++) {
+		struct bits b = {0};
+
+		put_packet(&b, &(struct packet_form){.begin = 100, .seq_num = first}, 3, 0);
+		put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = first + 1}, 3, 0);
+		build_trace(&o, ONE_FIELD, &b);
+		assert_int_equal(o.trace->streams[0].start, first ? START_MISSING : START_WHOLE);
+		close_trace(&o);
+	}
+	(void)state;
+}
+
 static void truncated_packet(void **state)
 {
 	struct bits b = {0};
@@ -1088,6 +1103,7 @@ int main(void)
 		cmocka_unit_test(snapshot),
 		cmocka_unit_test(no_count),
 		cmocka_unit_test(lost_packets),
+		cmocka_unit_test(lost_first_packet),
 		cmocka_unit_test(truncated_packet),
 		cmocka_unit_test(truncated_header),
 		cmocka_unit_test(garbage),

@@ -441,6 +441,25 @@ static void who_is_ready_during_a_loss_may_have_run(void **state)
 	assert_int_equal(thread_state(HOST, 12, 230), THREAD_RUNNABLE);
 }
 
+/* All of CPU 1's events are there again, but not yet one that tells who has it. */
+static void who_gets_ready_after_a_loss_may_have_the_cpu(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 90, 0, 0, 7);
+	switches(HOST, 1, 91, 0, 0, 6);
+	happens(HOST, 1, 100, LOST, -1, 12, 100, 200);
+	switches(HOST, 0, 210, 7, PREEMPTED, 8);
+	switches(HOST, 0, 220, 8, ASLEEP, 9);
+	switches(HOST, 1, 230, 7, ASLEEP, 0);
+	switches(HOST, 0, 240, 9, PREEMPTED, 0);
+	world_close(300);
+	assert_int_equal(thread_state(HOST, 7, 210), THREAD_UNKNOWN);
+	assert_int_equal(thread_state(HOST, 8, 220), THREAD_SLEEPING);
+	assert_int_equal(thread_state(HOST, 7, 230), THREAD_SLEEPING);
+	assert_int_equal(thread_state(HOST, 9, 240), THREAD_RUNNABLE);
+}
+
 /* Thread @tid is woken by an interrupt upon the idle task, runs unseen, and goes. */
 static void runs_unseen(ns_t t, int tid)
 {
@@ -688,6 +707,7 @@ int main(void)
 		cmocka_unit_test(who_ran_before_the_first_switch),
 		cmocka_unit_test(a_seam_is_a_loss),
 		cmocka_unit_test(who_is_ready_during_a_loss_may_have_run),
+		cmocka_unit_test(who_gets_ready_after_a_loss_may_have_the_cpu),
 		cmocka_unit_test(whom_a_mute_thread_leaves_waiting_is_unknown),
 		cmocka_unit_test(how_long_a_mute_thread_stays_is_unknown),
 		cmocka_unit_test(who_was_met_in_a_hole_is_not_mute),

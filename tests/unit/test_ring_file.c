@@ -199,6 +199,36 @@ static long copied(const struct device *d, int *ret)
 	return len;
 }
 
+/* Events that the guest's own kernel had no room for: so many, from the last one before. */
+static void test_dropped(void **state)
+{
+	struct event e[16];
+	struct error err = {0};
+	struct cursor c;
+	struct device d;
+	struct trace *t;
+
+	(void)state;
+	make_device(&d);
+	write_blocks(&d, 0, 2);
+	ht_lost(&d.writers[0], 5);
+	write_blocks(&d, 0, 1);
+	assert_int_equal(trace_open(&t, d.path, &err), 0);
+	assert_int_equal(cursor_init(&c, &t->streams[0], 0, t->streams[0].nr_packets,
+				     WANT(SCHED_SWITCH), &err),
+			 0);
+	assert_int_equal(cursor_next(&c, e, ARRAY_SIZE(e)), 4);
+	assert_int_equal(e[1].time.v, 2000);
+	assert_int_equal(e[2].kind, EV_LOST);
+	assert_int_equal(e[2].arg[0], 5);
+	assert_int_equal(e[2].arg[1], 2000);
+	assert_int_equal(e[2].arg[2], 3000);
+	assert_int_equal(e[3].time.v, 3000);
+	cursor_release(&c);
+	trace_release(t);
+	drop_device(&d);
+}
+
 static void test_lies(void **state)
 {
 	struct ht_region honest;
@@ -287,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_opens),
 		cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_dropped),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_empty),
 	};
