@@ -6,6 +6,7 @@
 #include "source/dat/format.h"
 #include "source/trace.h"
 #include "tests/unit/dat_build.h"
+#include "tests/unit/lost_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -326,6 +327,7 @@ static void lost_events_are_told_and_counted_once(void **state)
 		read_all(o); /* again: the loss is the same */
 		assert_int_equal(o->trace->loss.events, 17);
 		assert_int_equal(o->trace->loss.unknown, 1);
+		assert_int_equal(losses_have_the_thread_before(o->trace), 2);
 		close_opened(o);
 		free(p.b.data);
 		free(o);
@@ -480,6 +482,43 @@ static void events_that_only_a_count_tells_of_are_gaps_at_every_seam(void **stat
 		assert_int_equal(o->trace->loss.events, cases[i].lost);
 		assert_int_equal(o->trace->problems.nr, cases[i].lost != 0);
 		assert_int_equal(o->trace->excerpt_of, cases[i].excerpt_of);
+		close_opened(o);
+		free(o);
+	}
+}
+
+/* An excerpt has all events of its time: one that is missing in front of another proves that the
+ * file is none. */
+static void an_excerpt_ends_at_one_moment(void **state)
+{
+	static const struct {
+		const char *first;
+		bool excerpt;
+	} cases[] = {
+		{"12003\nread events: 900\n", true},  /* behind all that is there */
+		{"12002\nread events: 900\n", false}, /* as late as the other CPU's last */
+		{"8003\nread events: 900\n", false},
+		{"8002\nread events: 900\n", true},   /* that one is there */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		struct dat_form form = plain6;
+		struct pages p[2] = {{.form = &form}, {.form = &form}};
+
+		counts_of = "3.1.6";
+		counts[0] = cases[i].first;
+		counts[1] = "99000\nread events: 900\n";
+		form.more_options = option_counts;
+		fill_pages(&p[0], 8, 0, 0);
+		fill_pages(&p[1], 12, 0, 0);
+		open_pages(o, &form, p, 2);
+		read_all(o);
+		assert_int_equal(o->trace->excerpt_of != 0, cases[i].excerpt);
+		assert_int_equal(trace_lacks_events(o->trace), !cases[i].excerpt);
+		free(p[0].b.data);
+		free(p[1].b.data);
 		close_opened(o);
 		free(o);
 	}
@@ -1674,6 +1713,7 @@ int main(void)
 		cmocka_unit_test(lost_events_are_told_and_counted_once),
 		cmocka_unit_test(what_was_not_saved_is_missing),
 		cmocka_unit_test(events_that_only_a_count_tells_of_are_gaps_at_every_seam),
+		cmocka_unit_test(an_excerpt_ends_at_one_moment),
 		cmocka_unit_test(a_known_gap_may_hold_what_is_missing),
 		cmocka_unit_test(a_page_of_another_time_is_not_believed),
 		cmocka_unit_test(a_first_page_far_too_early_is_not_believed),
