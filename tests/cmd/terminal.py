@@ -64,11 +64,11 @@ def look_at(locale, *arguments):
     for output in (done.stdout, done.stderr):
         lib.check(not offence(output), f"sonde {' '.join(map(str, arguments))}: {offence(output)!r}")
     lib.check(done.returncode in (0, 2), f"sonde {' '.join(map(str, arguments))}: {done.returncode} {done.stderr[-200:]}")
-    return done.stdout.decode("utf-8", "replace")
+    return (done.stdout + done.stderr).decode("utf-8", "replace")
 
 
 def look_at_thread(locale, run):
-    rows = json.loads(look_at(locale, "report", run, "-s", "thread_time", "--format", "json"))["thread_time"]
+    rows = json.loads(lib.run(lib.SONDE, "report", run, "-s", "thread_time", "--format", "json"))["thread_time"]
     thread = next(r["thread"] for r in rows if re.match(r"\x1b]0;[^\ufffd]*$", r["thread"]["comm"]) and r["thread"]["machine"] == "vm-b")
     for form in ((), ("--folded",), ("--format", "json")):
         text = look_at(locale, "critpath", run, "--vm", "vm-b", "--task", f"{thread['comm']}[{thread['tid']}]", *form)
@@ -90,6 +90,8 @@ def look_at_all(locale, run, traces):
               ("sql", run, "SELECT * FROM threads"), ("events", "-n", "20000", *traces)):
         look_at(locale, *t, "--format", "json")
     look_at_thread(locale, run)
+    complaint = look_at(locale, "critpath", run, "--task", "kthreadd")
+    lib.check("several threads" in complaint and SEEN.search(complaint), f"a complaint says the names: {complaint}")
 
 
 def main():

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "history/history.h"
+#include "history/names.h"
 
 #include <cmocka.h>
 
@@ -203,6 +204,52 @@ static void ended_tables(void **state)
 	history_close(h);
 }
 
+static size_t put_varint(uint8_t *to, uint64_t v)
+{
+	size_t len = 0;
+
+	for (; v >= 0x80; v >>= 7)
+		to[len++] = (uint8_t)(v | 0x80);
+	to[len++] = (uint8_t)v;
+	return len;
+}
+
+/* A piece of names, not packed: one table, called by @name, of so many columns. */
+static int apply_table(uint64_t name, uint64_t columns)
+{
+	static uint8_t plain[1 << 16], payload[1 << 16];
+	struct names n = {0};
+	size_t len, at;
+	int ret;
+
+	len = put_varint(plain, 0);
+	len += put_varint(plain + len, 0);
+	len += put_varint(plain + len, 1);
+	len += put_varint(plain + len, name);
+	len += put_varint(plain + len, columns);
+	memset(plain + len, 0, columns * 2 + 2); /* each: a name, a type; then no row and no patch */
+	len += columns * 2 + 2;
+	payload[0] = 0;
+	at = 1 + put_varint(payload + 1, len);
+	at += put_varint(payload + at, len);
+	memcpy(payload + at, plain, len);
+	assert_int_equal(names_init(&n), 0);
+	ret = names_apply(&n, payload, at + len);
+	names_release(&n);
+	return ret;
+}
+
+/* Of a file whose checksums are right. */
+static void tables_that_cannot_be(void **state)
+{
+	(void)state;
+	assert_int_equal(apply_table(0, NAMES_COLUMNS_MAX), 0);
+	assert_int_equal(apply_table(0, NAMES_COLUMNS_MAX + 1), -EINVAL);
+	assert_int_equal(apply_table(0, 20000), -EINVAL);
+	assert_int_equal(apply_table(0, 0), -EINVAL);
+	assert_int_equal(apply_table(1, 2), -EINVAL); /* a name that is not there */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +258,7 @@ int main(void)
 		cmocka_unit_test(strings),
 		cmocka_unit_test(tables),
 		cmocka_unit_test(ended_tables),
+		cmocka_unit_test(tables_that_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,20 @@ static void make_damaged(struct sorted *s, uint8_t *bytes, size_t len_bytes)
 	assert_true(sorted_open(s, bytes, len_bytes, ARRAY_SIZE(x), 4, x[9] >> 4));
 }
 
+/* What a list says of itself, and no list can be: sums of it would begin anew at 0. */
+static void sizes_that_cannot_be(void **state)
+{
+	uint8_t bytes[64] = {0};
+	struct sorted s;
+
+	(void)state;
+	assert_true(sorted_open(&s, bytes, sizeof(bytes), 1, 4, 0));
+	assert_false(sorted_open(&s, bytes, sizeof(bytes), 1, 4, UINT64_MAX));
+	assert_false(sorted_open(&s, bytes, sizeof(bytes), 1, 4, UINT64_MAX - 8));
+	assert_false(sorted_open(&s, bytes, sizeof(bytes), UINT32_MAX, 4, 0));
+	assert_false(sorted_open(&s, bytes, sizeof(bytes), 1, 57, 0));
+}
+
 /* Numbers of a table's elements are taken for such only where no bit of the list can say otherwise. */
 static void damaged_lists_are_not_below(void **state)
 {
@@ -221,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists),
+		cmocka_unit_test(sizes_that_cannot_be),
 		cmocka_unit_test(damaged_lists_are_not_below),
 		cmocka_unit_test(segments),
 	};
