@@ -49,7 +49,7 @@ const char *wake_evidence_text(enum wake_evidence evidence)
 		[EVIDENCE_NESTED] = "its nested entry gave it the interrupt",
 		[EVIDENCE_NESTED_NONE] = "its nested entry gave it no interrupt",
 		[EVIDENCE_LOST] = WAKE_LOST_TEXT,
-		[EVIDENCE_GONE] = "nothing ended it: the vCPU's thread exited",
+		[EVIDENCE_GONE] = "it waited until its thread exited",
 	};
 
 	return texts[evidence];

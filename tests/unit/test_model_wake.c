@@ -191,7 +191,7 @@ static void a_wait_ends_with_its_thread(void **state)
 	assert_woken(0, 229, "-");
 	assert_woken(0, 230, "unknown");
 	assert_string_equal(fake_string("wake", (int64_t)vcpu_at("vm", 0, "woken", 230) - 1, "evidence"),
-			    "nothing ended it: the vCPU's thread exited");
+			    "it waited until its thread exited");
 	assert_int_equal(fake_cell("wake", (int64_t)vcpu_at("vm", 0, "woken", 230) - 1, "lost"), 1);
 }
 
