@@ -149,7 +149,7 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 	while ((row = sonde_next_cpu(t->run, machine, number)) >= 0) {
 		struct sonde_machine m;
 		struct sonde_cpu cpu;
-		char label[32], notes[160] = "physical CPU";
+		char label[32], notes[160] = "";
 
 		sonde_cpu(t->run, row, &cpu);
 		number = cpu.number;
@@ -162,8 +162,10 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 			vcpu_notes(t, cpu.host_thread, notes, sizeof(notes));
 		else if (m.parent >= 0)
 			snprintf(notes, sizeof(notes), "vCPU: thread not known");
-		else if (outermost_is_vm(t->run))
+		else if (outermost_of(t->run) == OUTERMOST_VM)
 			snprintf(notes, sizeof(notes), "vCPU: its host has no trace");
+		else if (outermost_of(t->run) == OUTERMOST_PHYSICAL)
+			snprintf(notes, sizeof(notes), "physical CPU");
 		add_line(t, parent, label, -1, notes);
 	}
 }

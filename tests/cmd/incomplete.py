@@ -81,12 +81,24 @@ def check_ended(scratch):
     lib.check("- gone" in legend and "? unknown" in legend, legend)
 
 
+def check_guests_only(scratch):
+    """No trace of them says that a machine is physical: it is not called so."""
+    history = scratch / "guests.sonde"
+    for traces, is_called, is_in in ((["vm-a-n"], "machine", None), (["vm-a", "vm-a-n"], "itself a VM", "VM"), (["host0"], "host", "VM")):
+        sonde("analyze", "-q", *(LTTNG / t for t in traces), "-o", history)
+        tree = sonde("tree", history).stdout
+        top = next(line for line in tree.split("\n") if line.startswith(traces[0]))
+        lib.check(is_called in top and "physical" not in tree + sonde("report", "-s", "machine_time", history).stdout, tree)
+        lib.check(is_in is None or f"  {is_in}, process" in tree, tree)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         history = check_quiet(scratch)
         check_head_lines(history, scratch / "whole.sonde")
         check_ended(scratch)
+        check_guests_only(scratch)
 
 
 if __name__ == "__main__":
