@@ -56,6 +56,20 @@ def check_head_lines(history, whole):
     lib.check(answer("top", whole)[0]["left_out"] == answer("timeline", whole)["left_out"] == 0, "JSON of the whole run")
 
 
+def check_events(scratch):
+    """A stream that is missing, or cut off, is nobody's event: events says it beside its list, once, and of a whole trace nothing."""
+    path = scratch / "cut"
+    shutil.copytree(LTTNG, path)
+    stream = path / "host0/ch0_0"
+    with open(stream, "r+b") as f:
+        f.truncate(stream.stat().st_size * 6 // 10)
+    for traces, said in ((path, r"the stream of CPU 0 ends before the trace does, by 728\.1 ms: nothing is known of it there"),
+                         (scratch / "part", r"there is no stream of CPU 1 that can be read: nothing is known of it|CPU 1 has no stream")):
+        lines = [line for line in sonde("events", traces).stderr.split("\n") if re.search(said, line)]
+        lib.check(len(lines) == 1, f"{traces}: {lines}")
+    lib.check("stream" not in sonde("events", LTTNG).stderr, "a whole recording")
+
+
 def check_ended(scratch):
     """vm-a's only vCPU ends in the run, vm-b's does not."""
     traces = lib.unpacked(lib.ROOT / "samples/lab/lab-run-shutdown-6.1.tar.xz")
@@ -97,6 +111,7 @@ def main():
         scratch = Path(name)
         history = check_quiet(scratch)
         check_head_lines(history, scratch / "whole.sonde")
+        check_events(scratch)
         check_ended(scratch)
         check_guests_only(scratch)
 
