@@ -63,8 +63,8 @@ static char *cause_text(const struct top_row *row, const struct top_cause *cause
 	return buf;
 }
 
-/* What it waited for; or that most of what does not stand in the columns before is after its end, or
- * not known at all. */
+/* What it waited for; or that most of what does not stand in the columns before is after its end,
+ * or not known at all. */
 static char *wait_text(const struct top_row *row, char *buf, size_t room)
 {
 	const struct top_cause unknown = {"unknown", row->parts[TOP_UNKNOWN]};

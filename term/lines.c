@@ -267,8 +267,8 @@ static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned n
 	if (nested > DEPTH_MAX || sonde_machine(l->run, row, &m))
 		return;
 	outermost_cpus_text(l->run, cpus, sizeof(cpus));
-	if (!row && add_group(l, id_of(TOPIC_PHYSICAL, 0, -1), depth, 0,
-			      cpus, "what really ran", true))
+	if (!row &&
+	    add_group(l, id_of(TOPIC_PHYSICAL, 0, -1), depth, 0, cpus, "what really ran", true))
 		add_physical(l, TOPIC_PHYSICAL, 0, depth + 1, 0, -1, -1);
 	machine_kind_text(l->run, row, true, kind, sizeof(kind));
 	snprintf(note, sizeof(note), "%s%s", kind, m.traced ? "" : ", no trace");
