@@ -85,7 +85,7 @@ static int find_level_time(struct sonde_facts *out, struct sonde_run *run, ns_t 
 }
 
 static const struct sonde_column level_columns[] = {
-	{"level", "LEVEL", SONDE_COL_INT, "0 physical machine, 1 its VMs, 2 VMs in these ..."},
+	{"level", "LEVEL", SONDE_COL_INT, "0 host, 1 its VMs, 2 VMs in these ..."},
 	USAGE_COLUMNS,
 };
 

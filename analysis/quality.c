@@ -77,7 +77,7 @@ static int find_clocks(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 
 static const struct sonde_column clock_columns[] = {
 	{"machine", "MACHINE", SONDE_COL_MACHINE, "whose clock"},
-	{"method", "METHOD", SONDE_COL_STRING, "what relates it to the physical machine's"},
+	{"method", "METHOD", SONDE_COL_STRING, "what relates it to L0's"},
 	{"bound", "BOUND", SONDE_COL_NS, "times are at most this wrong; -1 = no limit known"},
 	{"pairs", "PAIRS", SONDE_COL_INT, "hypercalls used that both machines recorded"},
 	{"readings", "READINGS", SONDE_COL_INT, "limits used that readings of both clocks set"},

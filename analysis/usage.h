@@ -71,7 +71,7 @@ int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t
 	{"guest", "GUEST", SONDE_COL_NS, "in a guest of which nothing more is known"},             \
 	{"idle", "IDLE", SONDE_COL_NS, "idle"},                                                    \
 	{"unknown", "UNKNOWN", SONDE_COL_NS,                                                       \
-	 "not known what ran, counted for the physical machine"}
+	 "not known what ran, counted for the host"}
 /* clang-format on */
 
 #endif

@@ -27,7 +27,8 @@ struct wait {
 	ns_t time_ns; /* slept, or when @polled its thread had a CPU to poll on, within the window */
 	bool polled;
 	bool no_thread;
-	bool ended; /* the entry was seen; else @entry is the end of the run, or where events were lost */
+	bool ended; /* the entry was seen; else @entry is the end of the run, where events were lost,
+			or where its thread ended */
 	bool unseen; /* before the entry was seen its host lost events: when it ran is not known,
 			and, where it was not seen to sleep, not when it slept: @asleep is then
 			@begin */

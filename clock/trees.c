@@ -150,8 +150,8 @@ static void explain(struct candidate *list, unsigned i, int root, unsigned l0,
 			 c->in->parent);
 	else if (c->sample->trace->user_space)
 		snprintf(out->why, sizeof(out->why),
-			 "it is of user space, and a trace of the same machine's kernel, by the "
-			 "same clock, is not there");
+			 "it is of user space, and no kernel trace of its machine has the same "
+			 "clock");
 	else if (c->around == (int)l0)
 		explain_between(c, &list[l0], out);
 	else if (c->declared->hypervisor)

@@ -106,10 +106,19 @@ static void print_counts(FILE *out, const struct sonde_analyze_result *r)
 			user);
 }
 
+#define LEFT_OUT_ROOM 360
+
+static char *left_out_text(const struct sonde_analyze_result *r, const char *output, char *buf)
+{
+	snprintf(buf, LEFT_OUT_ROOM, "%u trace%s left out; sonde report %s -s left_out says why",
+		 r->left_out, r->left_out == 1 ? " is" : "s are", output);
+	return buf;
+}
+
 static void print_text(const struct invocation *inv, const char *output,
 		       const struct sonde_analyze_result *r, double seconds)
 {
-	char in[UNIT_TEXT], out[UNIT_TEXT], length[UNIT_TEXT];
+	char in[UNIT_TEXT], out[UNIT_TEXT], length[UNIT_TEXT], left_out[LEFT_OUT_ROOM];
 	/* How much of the input was read is not known when the user stopped it. */
 	const char *part = r->interrupted ? "a part of " : "";
 
@@ -128,9 +137,7 @@ static void print_text(const struct invocation *inv, const char *output,
 			"times are cycles (cy) of a counter whose rate the traces do "
 			"not tell; --tsc-khz N tells it\n");
 	if (r->left_out)
-		fprintf(inv->screen.out,
-			"%u trace%s left out; sonde report %s -s left_out says why\n", r->left_out,
-			r->left_out == 1 ? " is" : "s are", output);
+		fprintf(inv->screen.out, "%s\n", left_out_text(r, output, left_out));
 	if (r->problems)
 		fprintf(inv->screen.out,
 			"%llu thing%s in the traces needed attention; sonde info %s lists %s\n",
@@ -191,7 +198,7 @@ static enum exit_code run(const struct invocation *inv)
 	struct sonde_error err = {0};
 	struct progress progress;
 	double begin_s = now_s();
-	char output[256];
+	char output[256], left_out[LEFT_OUT_ROOM];
 	int ret;
 
 	if (!inputs.nr_paths && !inputs.nr_guests)
@@ -219,6 +226,8 @@ static enum exit_code run(const struct invocation *inv)
 		print_json(inv, output, &result, now_s() - begin_s);
 	else
 		print_text(inv, output, &result, now_s() - begin_s);
+	if (!result.interrupted && result.left_out && inv->common.quiet)
+		return complain(inv, EXIT_UNSOUND, "%s", left_out_text(&result, output, left_out));
 	if (!result.interrupted)
 		return result.left_out ? EXIT_UNSOUND : EXIT_DONE;
 	return complain(inv, EXIT_INTERRUPTED, "interrupted: %s ends where the work stopped",

@@ -517,7 +517,7 @@ const struct command events_command = {
 	.name = "events",
 	.summary = "the events of all traces as one sequence, clocks aligned",
 	.operands = "PATH...",
-	.about = "PATHs are those of sonde analyze.  A line is: time on the physical machine's\n"
+	.about = "PATHs are those of sonde analyze.  A line is: time on the host's\n"
 		 "clock, machine, its CPU, its running thread, event, fields.\n",
 	.common = COMMON_FORMAT | COMMON_TIME,
 	.options = option_rows,

@@ -5,30 +5,12 @@
 #include "analysis/unseen.h"
 #include "base/figure.h"
 #include "base/units.h"
+#include "report/missing.h"
 #include "report/paragraph.h"
 
 #include <inttypes.h>
 
 #define LOSS_TEXT 400
-
-int not_known_find(struct not_known *out, struct sonde_run *run, int64_t begin, int64_t end)
-{
-	struct sonde_facts *f;
-	int ret = sonde_facts_get(&f, run, "machine_time", begin, end, NULL);
-
-	*out = (struct not_known){0};
-	if (ret)
-		return ret;
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		unsigned unknown = (unsigned)sonde_facts_column(f, "unknown");
-		unsigned total = (unsigned)sonde_facts_column(f, "total");
-
-		out->time_ns += sonde_facts_cell(f, row, unknown).i;
-		out->all_ns += sonde_facts_cell(f, row, total).i;
-	}
-	sonde_facts_free(f);
-	return 0;
-}
 
 static void print_not_known(const struct invocation *inv, struct sonde_run *run, int64_t begin,
 			    int64_t end)

@@ -10,14 +10,6 @@
  * more.  Nothing is printed where nothing is missing.
  */
 
-/* How much of the physical CPUs' time in a window is not known. */
-struct not_known {
-	int64_t time_ns, all_ns;
-};
-
-/* 0 or negative errno: the sums are 0 then. */
-int not_known_find(struct not_known *out, struct sonde_run *run, int64_t begin, int64_t end);
-
 /* Of a window: the time that is not known, the longest gap, how many traces are left out. */
 void missing_print(const struct invocation *inv, struct sonde_run *run, int64_t begin, int64_t end);
 

@@ -122,6 +122,8 @@ static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run,
 static void print_sum(const struct invocation *inv, struct sonde_run *run,
 		      const struct sonde_facts *facts, int64_t length)
 {
+	static const char *const cpu_kinds[] = {
+		[OUTERMOST_UNKNOWN] = "", [OUTERMOST_PHYSICAL] = "physical ", [OUTERMOST_VM] = "v"};
 	unsigned total = (unsigned)sonde_facts_column(facts, "total");
 	const char *unit = sonde_run_ticks_are_ns(run) ? "ns" : "cy";
 	int64_t sum = 0;
@@ -137,7 +139,7 @@ static void print_sum(const struct invocation *inv, struct sonde_run *run,
 	}
 	fprintf(inv->screen.out, "sum %" PRId64 " %s %s %" PRId64 " %s x %" PRId64 " %sCPU%s\n",
 		sum, unit, sum == length * cpus ? "=" : "IS NOT", length, unit, cpus,
-		outermost_is_vm(run) ? "v" : "physical ", cpus == 1 ? "" : "s");
+		cpu_kinds[outermost_of(run)], cpus == 1 ? "" : "s");
 }
 
 /* Without traces of the guests nobody knows whom it hit: then it says what the table before it

@@ -177,7 +177,7 @@ static bool cpus_exist(const struct invocation *inv, struct sonde_run *run)
 		long cpu = strtol(opt->cpus.items[i], &end, 10);
 
 		if (*end || sonde_find_cpu(run, 0, (int)cpu) < 0) {
-			complain(inv, EXIT_USAGE, "--cpu: the physical machine has no CPU \"%s\"",
+			complain(inv, EXIT_USAGE, "--cpu: the host has no CPU \"%s\"",
 				 opt->cpus.items[i]);
 			return false;
 		}

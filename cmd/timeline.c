@@ -3,9 +3,11 @@
 #include "cmd/command.h"
 #include "analysis/run.h"
 #include "base/units.h"
+#include "cmd/missing.h"
 #include "cmd/outfile.h"
 #include "cmd/signals.h"
 #include "report/facts.h"
+#include "report/missing.h"
 #include "report/picture.h"
 #include "term/timeline.h"
 #include "term/tty.h"
@@ -149,6 +151,8 @@ static void print_json(const struct invocation *inv, const struct picture *p)
 	json_int(&j, "begin", p->begin);
 	json_int(&j, "end", p->end);
 	json_uint(&j, "width", p->width);
+	json_int(&j, "left_out", sonde_nr_left_outs(p->run));
+	json_int(&j, "gaps", missing_gaps(p->run, p->begin, p->end));
 	json_begin_array(&j, "rows");
 	for (unsigned row = 0; row < p->nr_rows; row++)
 		json_picture_row(&j, p, row);
@@ -230,12 +234,14 @@ static enum exit_code draw(const struct invocation *inv, struct sonde_run *run, 
 	if (opt->filter)
 		picture_keep(&p, &filter);
 	filter_release(&filter);
-	if (opt->svg)
+	if (opt->svg) {
 		code = write_outfile(inv, opt->svg, write_picture, &p);
-	else if (is_json(inv))
+	} else if (is_json(inv)) {
 		print_json(inv, &p);
-	else
+	} else {
+		missing_print(inv, run, begin, end);
 		picture_print(&p, inv->screen.out, inv->screen.color);
+	}
 	picture_release(&p);
 	return code;
 }

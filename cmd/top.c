@@ -9,6 +9,7 @@
 #include "cmd/live.h"
 #include "cmd/signals.h"
 #include "report/facts.h"
+#include "report/missing.h"
 #include "report/top.h"
 #include "term/top.h"
 #include "term/tty.h"
@@ -85,13 +86,16 @@ static char *wall_text(struct sonde_run *run, int64_t t, char *buf, size_t room)
 	return buf;
 }
 
-static char *lost_text(int64_t lost, char *buf, size_t room)
+static char *lost_text(const struct sonde_run *run, int64_t lost, char *buf, size_t room)
 {
-	char count[UNIT_TEXT];
+	char count[UNIT_TEXT], events[64], left_out[LEFT_OUT_TEXT];
 
-	snprintf(buf, room, "%s", !lost ? "no events lost" : "events are missing in gaps");
+	snprintf(events, sizeof(events), "%s",
+		 !lost ? "no events lost" : "events are missing in gaps");
 	if (lost > 0)
-		snprintf(buf, room, "%s events LOST", unit_count(count, lost));
+		snprintf(events, sizeof(events), "%s events LOST", unit_count(count, lost));
+	missing_left_out(run, left_out, sizeof(left_out));
+	snprintf(buf, room, "%s%s%s", events, *left_out ? ", " : "", left_out);
 	return buf;
 }
 
@@ -113,13 +117,13 @@ static char *unknown_text(const struct top *top, char *buf, size_t room)
 
 static void about_live(const struct live_window *w, char *buf, size_t room)
 {
-	char wall[32], lost[64], watched[UNIT_TEXT], elapsed[UNIT_TEXT];
+	char wall[32], lost[128], watched[UNIT_TEXT], elapsed[UNIT_TEXT];
 
 	snprintf(buf, room, " %s  %s of %s watched, %s; sonde: %.1f %% of a CPU",
 		 wall_text(w->run, w->end, wall, sizeof(wall)),
 		 unit_length(watched, w->cost.watched_ns, true),
 		 unit_length(elapsed, w->cost.elapsed_ns, true),
-		 lost_text((int64_t)w->cost.events_lost, lost, sizeof(lost)),
+		 lost_text(w->run, (int64_t)w->cost.events_lost, lost, sizeof(lost)),
 		 100.0 * (double)w->cost.cpu_ns /
 			 (double)(w->cost.elapsed_ns ? w->cost.elapsed_ns : 1));
 }
@@ -128,14 +132,14 @@ static void about_run(struct sonde_run *run, const struct top *top, char *buf, s
 {
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	const char *name = strrchr(sonde_run_path(run), '/');
-	char from[UNIT_TEXT], span[UNIT_TEXT], after[UNIT_TEXT], lost[64], unknown[64];
+	char from[UNIT_TEXT], span[UNIT_TEXT], after[UNIT_TEXT], lost[128], unknown[64];
 
 	snprintf(buf, room, " %s  from %s (+%s) for %s, %s%s",
 		 name ? name + 1 : sonde_run_path(run), unit_time(from, top->begin, is_ns),
 		 unit_length(after, top->begin - sonde_run_begin(run), is_ns),
 		 unit_length(span, top->end - top->begin, is_ns),
 		 unknown_text(top, unknown, sizeof(unknown)),
-		 lost_text(top->lost, lost, sizeof(lost)));
+		 lost_text(run, top->lost, lost, sizeof(lost)));
 }
 
 /* ---- batch --------------------------------------------------------------------------------- */
@@ -222,8 +226,10 @@ static void json_top_row(struct json *j, struct sonde_run *run, const struct top
 		if (columns[i].what == TOP_SHARE)
 			json_int(j, columns[i].name, row->parts[columns[i].part]);
 	}
-	if (row->kind == TOP_VM || row->kind == TOP_VCPU)
+	if (row->kind == TOP_VM || row->kind == TOP_VCPU) {
 		json_int(j, "unknown", row->parts[TOP_UNKNOWN]);
+		json_int(j, "gone", row->parts[TOP_GONE]);
+	}
 	json_cause(j, "mostly", &row->mostly);
 	json_cause(j, "waits_for", &row->waits_for);
 	json_cause(j, row->kind == TOP_THREAD ? "kept_by" : "lost_to", &row->off_by);
@@ -250,6 +256,7 @@ static void print_json(struct top_command *c, struct sonde_run *run, const struc
 	json_int(j, "begin", top->begin);
 	json_int(j, "end", top->end);
 	json_int(j, "lost", top->lost);
+	json_int(j, "left_out", sonde_nr_left_outs(run));
 	if (cost) {
 		json_begin_object(j, "live");
 		json_int(j, "watched_ns", cost->watched_ns);

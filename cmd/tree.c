@@ -128,6 +128,19 @@ static void add_containers(struct tree *t, int parent_line, unsigned machine, in
 	}
 }
 
+/* "CPU 0/KVM[262]", and until when that was there. */
+static void vcpu_notes(struct tree *t, int64_t thread, char *notes, size_t room)
+{
+	char label[80], when[UNIT_TEXT], ended[UNIT_TEXT + 16] = "";
+	struct sonde_thread th;
+
+	sonde_thread_label(t->run, thread, label, sizeof(label));
+	if (!sonde_thread(t->run, thread, &th) && th.end >= 0 && th.end < sonde_run_end(t->run))
+		snprintf(ended, sizeof(ended), ", ended at %s",
+			 unit_time(when, th.end, sonde_run_ticks_are_ns(t->run)));
+	snprintf(notes, room, "vCPU: thread %.*s%s", (int)strcspn(label, "="), label, ended);
+}
+
 static void add_cpus(struct tree *t, int parent, unsigned machine)
 {
 	int number = INT_MIN;
@@ -136,7 +149,7 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 	while ((row = sonde_next_cpu(t->run, machine, number)) >= 0) {
 		struct sonde_machine m;
 		struct sonde_cpu cpu;
-		char label[32], notes[120] = "physical CPU", thread[80];
+		char label[32], notes[160] = "";
 
 		sonde_cpu(t->run, row, &cpu);
 		number = cpu.number;
@@ -145,15 +158,14 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 			snprintf(label, sizeof(label), "cpu %d", cpu.number);
 		else
 			snprintf(label, sizeof(label), "cpu ?");
-		if (m.parent >= 0 && cpu.host_thread >= 0) {
-			sonde_thread_label(t->run, cpu.host_thread, thread, sizeof(thread));
-			snprintf(notes, sizeof(notes), "vCPU: thread %.*s",
-				 (int)strcspn(thread, "="), thread);
-		} else if (m.parent >= 0) {
+		if (m.parent >= 0 && cpu.host_thread >= 0)
+			vcpu_notes(t, cpu.host_thread, notes, sizeof(notes));
+		else if (m.parent >= 0)
 			snprintf(notes, sizeof(notes), "vCPU: thread not known");
-		} else if (outermost_is_vm(t->run)) {
+		else if (outermost_of(t->run) == OUTERMOST_VM)
 			snprintf(notes, sizeof(notes), "vCPU: its host has no trace");
-		}
+		else if (outermost_of(t->run) == OUTERMOST_PHYSICAL)
+			snprintf(notes, sizeof(notes), "physical CPU");
 		add_line(t, parent, label, -1, notes);
 	}
 }

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "cmd/missing.h"
 #include "cmd/place.h"
+#include "report/missing.h"
 #include "report/paragraph.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The merged stream of events, filtered. */
 #include "analysis/run.h"
+#include "lib/coverage.h"
 #include "lib/events.h"
 #include "base/figure.h"
 #include "base/text.h"
@@ -118,6 +119,21 @@ static int finish_open(struct sonde_events **out, struct sonde_events *e, int re
 	return 0;
 }
 
+static void notice(const char *text, void *data)
+{
+	watcher_notice(data, "%s", text);
+}
+
+/* A stream that is not there, or ends early, has no event that says so. */
+static int say_uncovered(const struct inputs *in, const struct sonde_watcher *watcher)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < in->nr_traces && watcher && !ret; i++)
+		ret = coverage_tell(in->traces[i], notice, (void *)watcher);
+	return ret;
+}
+
 static int events_open(struct sonde_events **out, const struct sonde_inputs *told,
 		       const struct sonde_watcher *watcher, struct sonde_error *err)
 {
@@ -134,6 +150,8 @@ static int events_open(struct sonde_events **out, const struct sonde_inputs *tol
 		inputs_release(&e->inputs);
 		ret = inputs_open_lacking(&e->inputs, told, WITHIN_AND_OWN, watcher, &inner);
 	}
+	if (!ret)
+		ret = say_uncovered(&e->inputs, watcher);
 	return finish_open(out, e, ret, &inner, err);
 }
 

@@ -142,7 +142,7 @@ static struct trace *find_machine(const struct topology *t, const struct trace *
 
 static int leave_out(struct inputs *in, struct trace *user, const struct sonde_watcher *watcher)
 {
-	const char *why = "it is of user space, and what else there is of its machine is left out";
+	const char *why = "it is of user space, and its machine's other traces are left out";
 	int ret = inputs_note_left_out(in, user->hostname, user->path, why);
 
 	watcher_notice(watcher, "%s (%s) is left out: %s", user->hostname, user->path, why);

@@ -286,7 +286,7 @@ static void put_wakes(struct model *m, uint32_t from)
 			n->from ? cpu_root(n->from)->row + 1 : 0,
 			n->by ? (int64_t)n->by->row : -1,
 			table_string(m, wake_evidence_text((enum wake_evidence)n->evidence)),
-			n->evidence == EVIDENCE_LOST,
+			n->evidence == EVIDENCE_LOST || n->evidence == EVIDENCE_GONE,
 		};
 
 		table_put_row(m, TABLE_WAKE, i, cells);

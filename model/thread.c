@@ -345,7 +345,7 @@ void thread_end(struct thread *th)
 		cpu_lose_thread(cpu);
 	}
 	if (th->vcpu) {
-		th->vcpu->vcpu.resting = false;
+		wake_gone(th->vcpu);
 		vcpu_forget(th->vcpu);
 	}
 	if (row && *row == th->row)

@@ -49,6 +49,7 @@ const char *wake_evidence_text(enum wake_evidence evidence)
 		[EVIDENCE_NESTED] = "its nested entry gave it the interrupt",
 		[EVIDENCE_NESTED_NONE] = "its nested entry gave it no interrupt",
 		[EVIDENCE_LOST] = WAKE_LOST_TEXT,
+		[EVIDENCE_GONE] = "it waited until its thread exited",
 	};
 
 	return texts[evidence];
@@ -275,6 +276,14 @@ void wake_lost(struct cpu *vcpu)
 	wake_ends(vcpu, &n);
 	if (unlikely(vcpu->machine->nests))
 		nested_outer_is_lost(vcpu);
+}
+
+void wake_gone(struct cpu *vcpu)
+{
+	const struct note n = {.evidence = EVIDENCE_GONE, .vector = -1};
+
+	if (vcpu->vcpu.resting)
+		wake_ends(vcpu, &n);
 }
 
 /* KVM says that a halt has ended, whatever the exit's reason was called. */

@@ -43,6 +43,7 @@ enum wake_evidence {
 	EVIDENCE_NESTED,       /* of a nested vCPU: the entry that ended it gave it the interrupt */
 	EVIDENCE_NESTED_NONE,  /* ... or none */
 	EVIDENCE_LOST,	       /* events of its host were lost: it may have ended any time since */
+	EVIDENCE_GONE,	       /* nothing did: its thread ended in it */
 	NR_EVIDENCE
 };
 
@@ -107,6 +108,8 @@ void wake_ends(struct cpu *vcpu, const struct note *n);
 void wake_entry(struct cpu *vcpu, const struct event *e);
 /* Its host has lost events: a rest that was not seen to end is over as far as is known. */
 void wake_lost(struct cpu *vcpu);
+/* Its thread has ended: a rest does not go on without it. */
+void wake_gone(struct cpu *vcpu);
 void wake_polled(struct cpu *host_cpu);
 void wake_userspace(struct cpu *vcpu);
 void wake_delivery(struct cpu *host_cpu, const struct event *e);

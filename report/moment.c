@@ -34,14 +34,45 @@ bool stack_is_uncertain(const struct sonde_stack *s, int64_t at)
 	return s->bound_ns < 0 || at - s->begin < s->bound_ns || s->end - at <= s->bound_ns;
 }
 
-bool outermost_is_vm(const struct sonde_run *run)
+enum outermost outermost_of(const struct sonde_run *run)
 {
 	const char *hypervisor = sonde_identity_of(run, 0, "hypervisor");
 
-	return *hypervisor && strcmp(hypervisor, "none") != 0;
+	if (!*hypervisor)
+		return OUTERMOST_UNKNOWN;
+	return strcmp(hypervisor, "none") ? OUTERMOST_VM : OUTERMOST_PHYSICAL;
 }
 
-/* The outermost machine is called physical, unless it has shown itself that it is not. */
+void outermost_cpus_text(const struct sonde_run *run, char *buf, size_t room)
+{
+	enum outermost is = outermost_of(run);
+	struct sonde_machine m = {.name = ""};
+
+	sonde_machine(run, 0, &m);
+	if (is == OUTERMOST_PHYSICAL)
+		snprintf(buf, room, "Physical CPUs");
+	else
+		snprintf(buf, room, "%s of %s", is == OUTERMOST_VM ? "vCPUs" : "CPUs", m.name);
+}
+
+static bool has_vms(const struct sonde_run *run, int64_t machine)
+{
+	struct sonde_machine m;
+
+	for (int64_t row = 0; !sonde_machine(run, row, &m); row++) {
+		if (m.parent == machine)
+			return true;
+	}
+	return false;
+}
+
+static const char *outermost_text(const struct sonde_run *run)
+{
+	if (outermost_of(run) == OUTERMOST_PHYSICAL)
+		return "physical machine";
+	return has_vms(run, 0) ? "host" : "machine";
+}
+
 void machine_kind_text(const struct sonde_run *run, int64_t machine, bool brief, char *buf,
 		       size_t room)
 {
@@ -52,12 +83,12 @@ void machine_kind_text(const struct sonde_run *run, int64_t machine, bool brief,
 		snprintf(buf, room, "%s", "");
 	else if (m.parent >= 0)
 		snprintf(buf, room, "%s", m.level > 1 ? "nested VM" : "VM");
-	else if (outermost_is_vm(run))
+	else if (outermost_of(run) == OUTERMOST_VM)
 		snprintf(buf, room, "%sitself a VM (%.20s)",
 			 brief ? "" : "outermost machine with a trace, ",
 			 strcmp(hypervisor, "unknown") ? hypervisor : "host unknown");
 	else
-		snprintf(buf, room, "physical machine");
+		snprintf(buf, room, "%s", outermost_text(run));
 }
 
 bool is_container(const struct sonde_run *run, int64_t pid_ns)

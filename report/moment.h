@@ -16,13 +16,18 @@ void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, u
 /* True when a clock's error may have put @at on the wrong side of a change. */
 bool stack_is_uncertain(const struct sonde_stack *s, int64_t at);
 
-/* Whether the outermost machine with a trace has said, or its hypercalls show, that it is a VM:
- * then its CPUs are vCPUs, whose host has no trace. */
-bool outermost_is_vm(const struct sonde_run *run);
+/* What the outermost machine with a trace is: as it says itself, or as its hypercalls show.  Of
+ * most tracers neither is known: then its CPUs may be a VM's, whose host has no trace. */
+enum outermost { OUTERMOST_UNKNOWN, OUTERMOST_PHYSICAL, OUTERMOST_VM };
 
-/* What a machine (a row) is: "VM", "nested VM", "physical machine"; an outermost one that is known
- * to be a VM: "outermost machine with a trace, itself a VM (kvm)", or, @brief, the last
- * words of that.  "" for no row. */
+enum outermost outermost_of(const struct sonde_run *run);
+
+/* What its CPUs are called: "Physical CPUs", "vCPUs of L0", "CPUs of host0". */
+void outermost_cpus_text(const struct sonde_run *run, char *buf, size_t room);
+
+/* What a machine (a row) is: "VM", "nested VM", "physical machine"; an outermost one of which that
+ * is not known: "host", or "machine" when it has no VM; one that is known to be a VM: "outermost
+ * machine with a trace, itself a VM (kvm)", or, @brief, the last words of that.  "" for no row. */
 void machine_kind_text(const struct sonde_run *run, int64_t machine, bool brief, char *buf,
 		       size_t room);
 

@@ -133,18 +133,18 @@ static void print_legend(const struct picture *p, FILE *out, bool color)
 {
 	bool used[SONDE_NR_MODES] = {false};
 	struct key key = {out, color, LABEL + p->width / (color ? 2 : 1), 0};
-	bool vcpus = false;
+	bool states[VCPU_COLORS + 1] = {false}, vcpus = false;
 
 	for (unsigned row = 0; row < p->nr_rows; row++) {
-		if (p->rows[row].kind == ROW_VCPU) {
-			vcpus = true;
-			continue;
-		}
 		for (unsigned x = 0; x < p->width; x++) {
 			struct sonde_context c;
 			uint32_t value = picture_cell(p, row, x);
 
-			if (value && !sonde_context(p->run, (int64_t)value - 1, &c))
+			if (!value)
+				continue;
+			if (p->rows[row].kind == ROW_VCPU)
+				states[value <= VCPU_COLORS ? value : 1] = vcpus = true;
+			else if (!sonde_context(p->run, (int64_t)value - 1, &c))
 				used[c.mode] = true;
 		}
 	}
@@ -154,8 +154,10 @@ static void print_legend(const struct picture *p, FILE *out, bool color)
 			print_key(&key, mode_color((enum sonde_mode)m));
 	}
 	key.at = vcpus ? UINT_MAX : key.at;
-	for (unsigned s = 2; vcpus && s <= 4; s++)
-		print_key(&key, vcpu_color(s));
+	for (unsigned s = 1; s <= VCPU_COLORS; s++) {
+		if (states[s])
+			print_key(&key, vcpu_color(s));
+	}
 	putc('\n', out);
 }
 

@@ -193,7 +193,7 @@ static const struct {
 	{"wait_vmm", TOP_WAIT, "its VMM"},
 	{"wait_host", TOP_WAIT, "inside the host"},
 	{"wait_unknown", TOP_WAIT, "not known"},
-	{"gone", TOP_UNKNOWN, NULL},
+	{"gone", TOP_GONE, NULL},
 	{"unknown", TOP_UNKNOWN, NULL},
 };
 

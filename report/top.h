@@ -35,6 +35,7 @@ enum top_part {
 	TOP_OFF,   /* a vCPU's lost time (docs/lost-time.md); of a thread: it wanted to run */
 	TOP_WAIT,  /* of a CPU: idle */
 	TOP_UNKNOWN,
+	TOP_GONE, /* of a vCPU: its thread had ended */
 	NR_TOP_PARTS
 };
 

@@ -63,14 +63,16 @@ static char *cause_text(const struct top_row *row, const struct top_cause *cause
 	return buf;
 }
 
-/* What it waited for; or that most of what does not stand in the columns before is not known at
- * all. */
+/* What it waited for; or that most of what does not stand in the columns before is after its end,
+ * or not known at all. */
 static char *wait_text(const struct top_row *row, char *buf, size_t room)
 {
 	const struct top_cause unknown = {"unknown", row->parts[TOP_UNKNOWN]};
+	const struct top_cause gone = {"ended", row->parts[TOP_GONE]};
+	const struct top_cause *rest = gone.time_ns > unknown.time_ns ? &gone : &unknown;
 
-	return cause_text(row, unknown.time_ns > row->parts[TOP_WAIT] ? &unknown : &row->waits_for,
-			  buf, room);
+	return cause_text(row, rest->time_ns > row->parts[TOP_WAIT] ? rest : &row->waits_for, buf,
+			  room);
 }
 
 char *top_cell(const struct top_row *row, const struct top_column *column, char *buf, size_t room)

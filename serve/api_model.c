@@ -60,6 +60,7 @@ static void write_traced(struct json *j, const struct call *c)
 static void write_run(struct json *j, const struct call *c)
 {
 	const char *name = strrchr(c->path, '/');
+	char cpus[128];
 	int64_t wall;
 
 	json_str(j, "file", name ? name + 1 : c->path);
@@ -68,6 +69,8 @@ static void write_run(struct json *j, const struct call *c)
 	json_int(j, "length", c->length);
 	write_traced(j, c);
 	json_bool(j, "ticks_are_ns", sonde_run_ticks_are_ns(c->run));
+	outermost_cpus_text(c->run, cpus, sizeof(cpus));
+	json_str(j, "cpus_title", cpus);
 	json_bool(j, "complete", sonde_run_complete(c->run));
 	if (sonde_run_wall_offset(c->run, &wall))
 		json_wide(j, "wall", wall);

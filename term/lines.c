@@ -262,13 +262,13 @@ static void add_threads(struct lines *l, int64_t machine, unsigned depth)
 static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned nested)
 {
 	struct sonde_machine m, child;
-	char note[48], kind[32];
+	char note[48], kind[32], cpus[128];
 
 	if (nested > DEPTH_MAX || sonde_machine(l->run, row, &m))
 		return;
-	if (!row && add_group(l, id_of(TOPIC_PHYSICAL, 0, -1), depth, 0,
-			      outermost_is_vm(l->run) ? "Outermost vCPUs" : "Physical CPUs",
-			      "what really ran", true))
+	outermost_cpus_text(l->run, cpus, sizeof(cpus));
+	if (!row &&
+	    add_group(l, id_of(TOPIC_PHYSICAL, 0, -1), depth, 0, cpus, "what really ran", true))
 		add_physical(l, TOPIC_PHYSICAL, 0, depth + 1, 0, -1, -1);
 	machine_kind_text(l->run, row, true, kind, sizeof(kind));
 	snprintf(note, sizeof(note), "%s%s", kind, m.traced ? "" : ", no trace");

@@ -68,6 +68,8 @@ static void draw_title(const struct scene *s, const struct layout *l)
 	if (s->filter.nr)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "  filter: %s",
 			 s->filter_text);
+	if (*s->missing)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "  %s", s->missing);
 	if (used < l->columns)
 		tty_put(s->tty, 0, used, l->columns - used, TTY_BAR, true, text);
 }

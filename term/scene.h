@@ -2,6 +2,7 @@
 #ifndef TERM_SCENE_H
 #define TERM_SCENE_H
 
+#include "report/missing.h"
 #include "term/cells.h"
 #include "term/exits.h"
 #include "term/tty.h"
@@ -46,7 +47,8 @@ struct scene {
 	bool has_range;
 	ns_t range_begin, range_end;
 	enum palette palette;
-	bool from_begin; /* times are told from the begin of the run */
+	bool from_begin;	    /* times are told from the begin of the run */
+	char missing[MISSING_TEXT]; /* in the window that was opened */
 	char message[600];
 };
 

@@ -82,6 +82,7 @@ static int begin(struct timeline *t, struct sonde_run *run, const struct timelin
 					     : PALETTE_USUAL;
 	view_init(&s->view, sonde_run_begin(run), sonde_run_end(run));
 	view_show(&s->view, view->begin, view->end);
+	missing_line(run, view->begin, view->end, s->missing, sizeof(s->missing));
 	s->view.cursor = s->view.begin + (s->view.end - s->view.begin) / 2;
 	lines_init(&s->lines, run);
 	ret = lines_build(&s->lines);

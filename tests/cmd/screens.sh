@@ -71,7 +71,7 @@ for name, *numbers in told:
         assert re.search(rf" {re.escape(number)}( |$)", rows[name]), (name, number, rows[name])
 END
 run 0 "$sonde" report "$history" --time 25%,75% --section machine_time
-says out "physical CPUs"
+says out " x 2 CPUs"
 not_says out "IS NOT"
 run 0 "$sonde" report "$history" --format json --time 10%,30%
 json 'sum(r["total"] for r in j["machine_time"]) == 2 * (j["end"] - j["begin"])'
@@ -110,7 +110,7 @@ json 'all(c["stack"][0]["machine"] == "host0" for c in j["cpus"])'
 run 0 "$sonde" state "$history" --cpu 1 --format json
 json '[c["cpu"] for c in j["cpus"]] == [1]'
 run 2 "$sonde" state "$history" --cpu 9
-says err 'the physical machine has no CPU "9"'
+says err 'the host has no CPU "9"'
 run 2 "$sonde" state "$history" --at +9s
 says err "lies outside the run"
 run 2 "$sonde" state "$history" --at soon

@@ -39,9 +39,20 @@ def verdicts(history, *options):
     return json.loads(lib.run(lib.SONDE, "why", "--format", "json", *options, history))["why"]
 
 
+def check_input(history):
+    """What is said of the input: traces left out, problems, evidence of clocks and waits."""
+    nr = 0
+    for table, columns in (("left_out", ["reason"]), ("problem", ["text"]), ("wait", ["evidence"])):
+        for row in json.loads(lib.run(lib.SONDE, "report", "-s", table, "--format", "json", history))[table]:
+            for sentence in (s for c in columns for s in sentences(row[c])):
+                nr += 1
+                lib.check(len(sentence.split()) <= WORDS_MAX, f"{history}: {table}: {len(sentence.split())} words: {sentence}")
+    return nr
+
+
 def check_short(history):
     """Returns how many there are."""
-    nr = 0
+    nr = check_input(history)
     for v in verdicts(history) + verdicts(history, "--slower-than", "1ms")[:200]:
         for sentence in sentences(v["text"]):
             nr += 1
@@ -108,6 +119,7 @@ def check_user_space(scratch):
         text = " ".join(lib.run(lib.SONDE, "why", *options, history).split())
         lib.check("Nothing was kept" not in text, text)
         lib.check("Who was kept from running is not known: no trace shows what CPUs ran." in text, text)
+    check_input(analyse(scratch / "mixed.sonde", lib.ROOT / "samples/lttng", lib.unpacked(lib.ROOT / "samples/ust/lttng-ust-2.13.tar.xz")))
     text = " ".join(lib.run(lib.SONDE, "why", history).split())
     lib.check("is of user space only" in text and "Record its kernel, too" in text, text)
 

@@ -25,7 +25,7 @@ says err "other.sonde is named twice: served once"
 url=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["url"])' "$scratch/out")
 curl -sf "$url" >"$scratch/page"
 curl -sf "${url}api/model" >"$scratch/model"
-[ "$(python3 -c 'import json, sys; print(*(m["kind"] for m in json.load(open(sys.argv[1]))["machines"]), sep=",")' "$scratch/model")" = "physical machine,VM,VM,nested VM" ] || fail "what the machines are"
+[ "$(python3 -c 'import json, sys; print(*(m["kind"] for m in json.load(open(sys.argv[1]))["machines"]), sep=",")' "$scratch/model")" = "host,VM,VM,nested VM" ] || fail "what the machines are"
 if [ -e build/web/app.js ]; then
 	python3 - "$scratch/page" "$scratch/model" <<'END' || fail "the model inside the page"
 import json, re, sys

@@ -10,10 +10,10 @@ timeline="$sonde timeline $history"
 
 # ---- what there is at first
 terminal 80 24 "$timeline"
-sees "Physical CPUs what really ran"
+sees "CPUs of host0 what really ran"
 sees "59.599906000, 1.500 s"
 sees "? help"
-screen_has "host0 physical machine" || fail "no machine"
+screen_has "host0 host" || fail "no machine"
 screen_has "lines 1-14 of 37" || fail "lines"
 screen_has "q leave" || fail "how to leave is cut off"
 # The moment under the cursor is what sonde state says of it.
@@ -134,7 +134,7 @@ screen | grep -q "[0-9] exits in [0-9.]* ms; the highest bar is [1-9]" || fail "
 keys p
 sees "vm-a vCPU 0 exits"
 keys PPage PPage PPage PPage
-sees "Physical CPUs what"
+sees "CPUs of host0 what"
 screen_has "vm-a vCPU 0 exits" || fail "a pinned line is scrolled away"
 keys P
 sees_no_longer "vm-a vCPU 0 exits"
@@ -187,7 +187,7 @@ for size in "20 5" "1 1" "200 60" "80 24"; do
 	sleep 0.3
 done
 keys Home PPage PPage PPage PPage PPage PPage
-sees "Physical CPUs"
+sees "CPUs of host0"
 sees "? help"
 
 # ---- ways to leave; bookmarks are told
@@ -195,7 +195,7 @@ keys q
 ends 0
 [ "$(screen | grep -A2 '^Bookmarks$' | tr '\n' ';')" = "Bookmarks;60.100000000  the first of two;60.200000000;" ] ||
 	fail "bookmarks when one leaves: $(screen)"
-screen_lacks "Physical CPUs" || fail "the picture is left on the screen"
+screen_lacks "CPUs of host0" || fail "the picture is left on the screen"
 terminal 80 24 "$timeline"
 sees "? help"
 keys C-c
@@ -216,7 +216,7 @@ screen | sed -n 4p | grep -q 'CPU 0 .*:' || fail "nothing is faded: $(screen | s
 keys q
 ends 0
 terminal 80 24 "LC_ALL=C NO_COLOR=1 $timeline"
-sees "- Physical CPUs"
+sees "- CPUs of host0"
 keys q
 ends 0
 

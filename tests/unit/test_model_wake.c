@@ -175,6 +175,26 @@ static void a_vcpu_that_is_gone_waits_for_nothing(void **state)
 	assert_woken(0, 180, "timer");
 }
 
+/* It sleeps, is woken to be killed, and never goes on. */
+static void a_wait_ends_with_its_thread(void **state)
+{
+	(void)state;
+	open_world();
+	halts(100);
+	timer_interrupt(HOST, 0, 200, 0);
+	wakes(0, 201, 0, 100);
+	timer_interrupt_ends(HOST, 0, 202, 0);
+	switches(HOST, 0, 210, 0, RUNNABLE, 100);
+	happens(HOST, 0, 220, EXIT, 100, 100, 0, STR("CPU 0/KVM"));
+	switches(HOST, 0, 230, 100, 0x10, 0);
+	world_close(300);
+	assert_woken(0, 229, "-");
+	assert_woken(0, 230, "unknown");
+	assert_string_equal(fake_string("wake", (int64_t)vcpu_at("vm", 0, "woken", 230) - 1, "evidence"),
+			    "it waited until its thread exited");
+	assert_int_equal(fake_cell("wake", (int64_t)vcpu_at("vm", 0, "woken", 230) - 1, "lost"), 1);
+}
+
 /* It polls, and finds its timer expired when it goes on: what for may be lost with the other CPU's
  * events. */
 static void an_own_timer_may_be_late(void **state)
@@ -863,6 +883,7 @@ int main(void)
 		cmocka_unit_test(a_timer_is_delivered_by_the_vcpu_itself),
 		cmocka_unit_test(who_polls_may_be_given_what_is_not_seen),
 		cmocka_unit_test(a_vcpu_that_is_gone_waits_for_nothing),
+		cmocka_unit_test(a_wait_ends_with_its_thread),
 		cmocka_unit_test(an_own_timer_may_be_late),
 		cmocka_unit_test(a_wait_is_over_where_events_were_lost),
 		cmocka_unit_test(who_ends_a_rest_that_began_unseen_is_seen),

@@ -4,6 +4,7 @@
 
 #include "analysis/facts.h"
 #include "report/facts.h"
+#include "report/moment.h"
 #include "report/picture.h"
 #include "report/safe.h"
 #include "tests/unit/small_run_test.h"
@@ -238,9 +239,51 @@ static void marks_on_the_axis(void **state)
 	assert_int_equal(picture_step(&p, 501), NS_PER_SEC);
 }
 
+/* ---- what the outermost machine is --------------------------------------------------------- */
+
+static const char *says_hypervisor; /* "": nothing */
+
+static void identities(struct history_writer *w)
+{
+	static const struct column columns[] = {
+		{"machine", COL_INT}, {"key", COL_STRING}, {"value", COL_STRING}};
+	int64_t row[] = {0, small_string(w, "hypervisor"), small_string(w, says_hypervisor)};
+
+	if (*says_hypervisor)
+		history_writer_row(w, history_writer_table(w, "identity", columns, 3), row);
+}
+
+static void nothing_calls_a_machine_physical_but_itself(void **state)
+{
+	static const char *const cases[][3] = {
+		{"", "host", "CPUs of host0"},
+		{"none", "physical machine", "Physical CPUs"},
+		{"kvm", "itself a VM (kvm)", "vCPUs of host0"},
+		{"unknown", "itself a VM (host unknown)", "vCPUs of host0"},
+	};
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct sonde_run *of;
+		char file[64], kind[80], cpus[80];
+
+		(void)state;
+		says_hypervisor = cases[i][0];
+		assert_int_equal(small_run_write_with(file, 0, identities), 0);
+		assert_int_equal(sonde_run_open(&of, file, NULL), 0);
+		machine_kind_text(of, 0, true, kind, sizeof(kind));
+		outermost_cpus_text(of, cpus, sizeof(cpus));
+		assert_string_equal(kind, cases[i][1]);
+		assert_string_equal(cpus, cases[i][2]);
+		machine_kind_text(of, VM_A, true, kind, sizeof(kind));
+		assert_string_equal(kind, "VM");
+		sonde_run_close(of);
+		unlink(file);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_calls_a_machine_physical_but_itself),
 		cmocka_unit_test(json_layout),
 		cmocka_unit_test(json_text_is_always_utf8),
 		cmocka_unit_test(names_are_made_safe),

@@ -122,10 +122,10 @@ static void lines_are_the_tree(void **state)
 	(void)state;
 	lines_init(&l, run);
 	assert_int_equal(lines_build(&l), 0);
-	assert_string_equal(l.list[0].label, "Physical CPUs");
+	assert_string_equal(l.list[0].label, "CPUs of host0");
 	assert_int_equal(l.list[1].kind, LINE_CPU);
 	assert_string_equal(l.list[2].label, "CPU 1");
-	host = line_called(&l, "host0", "physical machine");
+	host = line_called(&l, "host0", "host");
 	vm = line_called(&l, "vm-a", "VM");
 	nested = line_called(&l, "vm-a-n", "nested VM");
 	assert_true(host == 3 && vm > host && nested > vm);

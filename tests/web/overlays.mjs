@@ -267,7 +267,12 @@ async function missing() {
     const [there, length] = await other.page.evaluate(async (cpu) =>
       [await window.sonde.api.at("cpu", cpu, 500000000), window.sonde.view.length], row);
     assert.deepEqual([there.mode, there.begin, there.end], [0, 0, length], "nothing is known of the CPU");
-    await other.page.locator('[data-tab="run"]').click();
+    const notice = (of) => of.page.locator(".top .missing");
+    await other.page.waitForFunction(() => document.querySelector(".top .missing").innerText.includes("%"));
+    assert.match(await notice(other).innerText(), /^1 trace left out, 1 gap, 5\d\.\d% of the CPU time unknown$/);
+    await d.page.waitForFunction(() => document.querySelector(".top .missing").innerText.includes("%"));
+    assert.equal(await notice(d).innerText(), "<0.1% of the CPU time unknown");
+    await notice(other).click();
     await other.page.waitForSelector("text=Traces left out");
     const text = await other.page.locator(".panel-body").innerText();
     assert.match(text, /Lost events[^]*host0\s+1\s+not counted/);

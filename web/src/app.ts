@@ -12,6 +12,7 @@ import { Clock, digitsFor } from "./format";
 import { help, legend } from "./help";
 import { listenKeys, Pointer } from "./input";
 import { Labels, rowTerm } from "./labels";
+import { Missing } from "./missing";
 import { type Model, THREAD_RUNNING } from "./model";
 import { Overview } from "./overview";
 import { makeTheme, type Theme } from "./palette";
@@ -46,6 +47,7 @@ export class App {
   private readonly overview: Overview;
   private readonly panel: Panel;
   private readonly tooltip: Tooltip;
+  private readonly missing: Missing;
   private readonly labelHead = h("div", { class: "label-head" });
   private readonly scroller = h("div", { class: "scroller" });
   private readonly scrolled = h("div");
@@ -101,6 +103,7 @@ export class App {
       jump: (t, length, whom) => this.jump(t, length, whom),
       highlight: (word) => this.setFilter(this.filter.toggled(word)),
     });
+    this.missing = new Missing(model, () => this.view.setLook({ panel: "run" }));
     this.search = new Search(model, api, {
       toThread: (row) => void this.toThread(row),
       toRow: (id, machine) => this.toRow(id, machine),
@@ -143,6 +146,7 @@ export class App {
         this.drawStrips();
       }).catch((e: unknown) => this.say(e));
       this.panel.ahead();
+      this.missing.load(this.api, ...this.panel.all()).catch((e: unknown) => this.say(e));
       this.ready = true;
       await Promise.all([
         (this.model.fewContexts || this.api.wholeOnly) &&
@@ -201,7 +205,7 @@ export class App {
       h("option", { value: v, selected: v === this.view.look.colourBy }, `by ${v}`)));
     const top = h("header", { class: "top" },
       h("span", { class: "brand" }, "Sonde"), h("span", { class: "file" }, this.model.run.file),
-      this.search.element, this.span, this.status, h("span", { class: "grow" }), colourBy,
+      this.missing.element, this.search.element, this.span, this.status, h("span", { class: "grow" }), colourBy,
       button("undo (u)", icon("undo"), () => this.view.undo()),
       button("the whole run (0)", icon("fit"), () => this.view.show(0, this.view.length)),
       button("bookmark at the cursor (b)", icon("mark"), () => this.addNote()),

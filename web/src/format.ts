@@ -83,7 +83,7 @@ export function count(n: number): string {
 }
 
 export function ppm(n: number): string {
-  if (n > 0 && n < 1000) return "<0.1%";
+  if (n > 0 && n < 500) return "<0.1%";
   return `${(n / 10000).toFixed(1)}%`;
 }
 

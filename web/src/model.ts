@@ -49,6 +49,8 @@ export interface RunModel {
   /** Where the physical machine was traced: what is shown first, and what verdicts are of. */
   traced: [number, number];
   ticks_are_ns: boolean;
+  /** What the outermost machine's CPUs are called. */
+  cpus_title: string;
   complete: boolean;
   wall: string | null;
   nr_threads: number;

@@ -157,7 +157,7 @@ class Builder {
     const id = `m:${m.name}`;
     const traced = m.traced ? m.kind : `${m.kind}, no trace of its own`;
     if (row === 0) {
-      if (this.group("p:", m.kind === "physical machine" ? "Physical CPUs" : "Outermost vCPUs", "what really ran", depth, 0, this.physical().length))
+      if (this.group("p:", this.model.run.cpus_title, "what really ran", depth, 0, this.physical().length))
         this.masked("p", depth + 1, 0, null);
     }
     if (!this.group(id, m.name, traced, depth, row, 1)) return;
@@ -168,9 +168,8 @@ class Builder {
           depth: depth + 1, machine: row,
         });
     const own = `o:${m.name}`;
-    // With no other machine these are the physical CPUs' rows once more.
-    const on = this.model.run.machines[0].kind === "physical machine" ? "On physical CPUs" : "On outermost vCPUs";
-    if (this.group(own, on, "its own code", depth + 1, row, 1, !this.alone))
+    // With no other machine these are the rows of its CPUs once more.
+    if (this.group(own, "On CPUs", "its own code", depth + 1, row, 1, !this.alone))
       this.masked(own, depth + 2, row, { machine: row });
     this.vcpus(row, depth + 1);
     this.containers(row, depth + 1);

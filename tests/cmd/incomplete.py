@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is missing is named where a reader looks first, by each command in the same figures; and what has ended is said to
+have ended."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import lib  # noqa: E402
+
+LTTNG = lib.ROOT / "samples/lttng"
+
+
+def sonde(*args, status=0):
+    done = subprocess.run([lib.SONDE, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    lib.check(done.returncode == status, f"{args}: exit status {done.returncode}: {done.stderr}")
+    return done
+
+
+def answer(*args):
+    return json.loads(sonde(*args, "--format", "json").stdout)
+
+
+def check_quiet(scratch):
+    """A trace is left out: status 3 has a reason, also with -q; returns the history."""
+    out = scratch / "left-out.sonde"
+    shutil.copytree(LTTNG, scratch / "part")
+    for name in ("ch0_1", "index/ch0_1.idx"):
+        (scratch / "part/host0" / name).unlink()
+    err = sonde("analyze", "-q", scratch / "part", "-o", out, status=3).stderr
+    lib.check(err == f"sonde analyze: 1 trace is left out; sonde report {out} -s left_out says why\n", err)
+    whole = sonde("analyze", "-q", LTTNG, "-o", scratch / "whole.sonde")
+    lib.check(not whole.stdout and not whole.stderr, whole)
+    return out
+
+
+def check_head_lines(history, whole):
+    """Of top and timeline, beside that of why; nothing is said of a run that has all of its traces."""
+    said = sonde("why", history).stdout.split("\n\n")[0]
+    share = re.search(r"^([\d.]+%) of the CPU time is not known", said, re.M)[1]
+    top = sonde("top", history).stdout.split("\n")[0]
+    lib.check(top.endswith(", 1 trace left out") and f" {share} unknown, " in top, f"{top}\n{said}")
+    picture = sonde("timeline", history).stdout
+    for line in said.split("\n")[1:]:
+        lib.check(line in picture, f"{line}\n{picture}")
+    lib.check(answer("top", history)[0]["left_out"] == answer("timeline", history)["left_out"] == 1, "JSON")
+    lib.check(answer("timeline", history)["gaps"] >= 1, "gaps")
+    for command in ("top", "timeline"):
+        lib.check("left out" not in sonde(command, whole).stdout, f"{command} of the whole run")
+    lib.check(answer("top", whole)[0]["left_out"] == answer("timeline", whole)["left_out"] == 0, "JSON of the whole run")
+
+
+def check_events(scratch):
+    """A stream that is missing, or cut off, is nobody's event: events says it beside its list, once, and of a whole trace nothing."""
+    path = scratch / "cut"
+    shutil.copytree(LTTNG, path)
+    stream = path / "host0/ch0_0"
+    with open(stream, "r+b") as f:
+        f.truncate(stream.stat().st_size * 6 // 10)
+    for traces, said in ((path, r"the stream of CPU 0 ends before the trace does, by 728\.1 ms: nothing is known of it there"),
+                         (scratch / "part", r"there is no stream of CPU 1 that can be read: nothing is known of it|CPU 1 has no stream")):
+        lines = [line for line in sonde("events", traces).stderr.split("\n") if re.search(said, line)]
+        lib.check(len(lines) == 1, f"{traces}: {lines}")
+    lib.check("stream" not in sonde("events", LTTNG).stderr, "a whole recording")
+
+
+def check_ended(scratch):
+    """vm-a's only vCPU ends in the run, vm-b's does not."""
+    traces = lib.unpacked(lib.ROOT / "samples/lab/lab-run-shutdown-6.1.tar.xz")
+    history = scratch / "end.sonde"
+    sonde("analyze", "-q", next(traces.glob("**/run.json")).parent, "-o", history)
+    run = answer("info", history)
+    gone = {f"{s['vcpu']['machine']}/{s['vcpu']['cpu']}": s["gone"] for s in answer("report", "-s", "vcpu_state", history)["vcpu_state"]}
+    ended = run["end"] - gone["vm-a/0"]
+    lib.check(0 < gone["vm-a/0"] and gone["vm-b/0"] == 0, gone)
+
+    waits = answer("report", "-s", "wait_list", history)["wait_list"]
+    last = {w["vcpu"]["machine"]: (w["evidence"], w["until"]) for w in waits}
+    lib.check(last["vm-a"] == ("it waited until its thread exited", ended), last)
+    lib.check(last["vm-b"] == ("it goes on at the end of the run", run["end"]), last)
+
+    tree = sonde("tree", history).stdout
+    lib.check(re.findall(r"ended at ([\d.]+)", tree) == [f"{ended / 1e9:.9f}"], f"{ended}: {tree}")
+    top = {v["name"]: v for v in answer("top", "--time", f"{ended / 1e9:.9f}s,", history)[0]["vcpus"]}
+    lib.check(top["vm-a/0"]["gone"] == top["vm-a/0"]["all"] and top["vm-b/0"]["gone"] == 0, top)
+    text = sonde("top", "--time", f"{ended / 1e9:.9f}s,", history).stdout
+    lib.check(re.search(r"vm-a/0 .* 100\.0% ended", text) and not re.search(r"vm-b/0.*ended", text), text)
+    legend = sonde("timeline", history).stdout.rstrip("\n").split("\n")[-1]
+    lib.check("- gone" in legend and "? unknown" in legend, legend)
+
+
+def check_guests_only(scratch):
+    """No trace of them says that a machine is physical: it is not called so."""
+    history = scratch / "guests.sonde"
+    for traces, is_called, is_in in ((["vm-a-n"], "machine", None), (["vm-a", "vm-a-n"], "itself a VM", "VM"), (["host0"], "host", "VM")):
+        sonde("analyze", "-q", *(LTTNG / t for t in traces), "-o", history)
+        tree = sonde("tree", history).stdout
+        top = next(line for line in tree.split("\n") if line.startswith(traces[0]))
+        lib.check(is_called in top and "physical" not in tree + sonde("report", "-s", "machine_time", history).stdout, tree)
+        lib.check(is_in is None or f"  {is_in}, process" in tree, tree)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        history = check_quiet(scratch)
+        check_head_lines(history, scratch / "whole.sonde")
+        check_events(scratch)
+        check_ended(scratch)
+        check_guests_only(scratch)
+
+
+if __name__ == "__main__":
+    lib.need(str(lib.SONDE))
+    main()
