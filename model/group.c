@@ -416,7 +416,8 @@ static void merge_any(struct model *m)
 		if (!outer || cpu->merged_into || !machine_root(outer->machine)->trace)
 			continue;
 		cpu->merged_into = outer;
-		join(machine_root(cpu->machine), machine_root(outer->machine));
+		if (machine_root(cpu->machine) != machine_root(outer->machine))
+			join(machine_root(cpu->machine), machine_root(outer->machine));
 	}
 }
 
