@@ -136,15 +136,15 @@ static void learn_processes(struct model *m, bool traced)
 
 static bool lived_together(const struct thread *a, const struct thread *b)
 {
-	return a->begin <= b->end && b->begin <= a->end;
+	return a && b && a->begin <= b->end && b->begin <= a->end;
 }
 
 /* Threads of both were there at one time: what has the same number was the same process. */
 static bool were_together(const struct machine_state *a, const struct machine_state *b)
 {
 	for (const struct cpu *x = a->first_cpu; x; x = x->next_of_machine) {
-		for (const struct cpu *y = b->first_cpu; x->vcpu.host && y; y = y->next_of_machine) {
-			if (y->vcpu.host && lived_together(x->vcpu.host, y->vcpu.host))
+		for (const struct cpu *y = b->first_cpu; y; y = y->next_of_machine) {
+			if (lived_together(x->vcpu.host, y->vcpu.host))
 				return true;
 		}
 	}
@@ -396,7 +396,7 @@ static void merge_one(struct model *m, struct map *seen, struct cpu *cpu)
 		merge_cpu(cpu, m->cpus[*same]);
 }
 
-/* It is known to be a CPU of a machine with a trace: its own, in a VM with one, by that one's events. */
+/* It is known to be a CPU of a machine with a trace: its own, by the events of the VM it is in. */
 static bool is_told(const struct cpu *cpu)
 {
 	return cpu->merged_into || cpu->machine->trace;
@@ -416,7 +416,8 @@ static void merge_any(struct model *m)
 		if (!outer || cpu->merged_into || !machine_root(outer->machine)->trace)
 			continue;
 		cpu->merged_into = outer;
-		join(machine_root(cpu->machine), machine_root(outer->machine));
+		if (machine_root(cpu->machine) != machine_root(outer->machine))
+			join(machine_root(cpu->machine), machine_root(outer->machine));
 	}
 }
 

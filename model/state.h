@@ -293,6 +293,7 @@ struct machine_state {
 	bool new_is_thread;	    /* ... made within its maker's process */
 	uint32_t losses;	    /* how many losses there were in its trace */
 	uint32_t nr_nested;	    /* nested VMs named by number so far, at the end */
+	struct machine_state *any_nested; /* its nested VMs that nothing tells apart; NULL none */
 	uint32_t *syscall_ids;	    /* owned: string ids by type (LTTng) or number, + 1 */
 	uint32_t nr_syscall_ids;
 	uint32_t nr_uncovered; /* CPUs that its trace does not cover now: no stream, or not now */

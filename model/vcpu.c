@@ -208,12 +208,13 @@ static struct cpu *nested_by_address(struct cpu *vcpu, uint64_t address, uint64_
 /* Stands for all nested vCPUs of a vCPU that nothing tells apart. */
 static struct cpu *any_inner(struct cpu *outer)
 {
-	struct machine_state *inner;
+	struct machine_state *vm = outer->machine;
 
 	if (outer->any_inner)
 		return outer->any_inner;
-	inner = machine_add(outer->machine->model, outer->machine);
-	outer->any_inner = inner ? machine_cpu_add(inner, -1) : NULL;
+	if (!vm->any_nested)
+		vm->any_nested = machine_add(vm->model, vm);
+	outer->any_inner = vm->any_nested ? machine_cpu_add(vm->any_nested, -1) : NULL;
 	if (outer->any_inner)
 		outer->any_inner->any_of = outer;
 	return outer->any_inner;

@@ -401,6 +401,24 @@ static void a_vcpu_of_the_same_process_is_the_traced_vms(void **state)
 	assert_runs(1, 210, "host/1 101 hypervisor 124");
 }
 
+/* Each runs guests that nothing names; until the end these are one machine. */
+static void two_vcpus_are_the_traced_vms(void **state)
+{
+	(void)state;
+	world_with_one_vcpu_known();
+	another_vcpu_runs(1);
+	switches(HOST, 0, 230, 100, ASLEEP, 102);
+	happens(HOST, 0, 235, KVM_ENTRY, 102, 2);
+	happens(HOST, 0, 240, KVM_EXIT, 102, EXIT_VMRUN, 2, 0, SVM);
+	happens(HOST, 0, 245, KVM_ENTRY, 102, 2);
+	are_of_processes(99, 99);
+	happens(HOST, 0, 270, STATEDUMP_PROCESS, -1, 102, 99, 1, STR("CPU 2/KVM"), 5);
+	world_close(300);
+	assert_int_equal(fake_rows("machine"), 2);
+	assert_runs(1, 200, "vm/1 - guest");
+	assert_runs(0, 245, "vm/2 - guest");
+}
+
 /* Its own trace tells of that CPU, but not of its thread. */
 static void a_vcpu_of_the_same_number_is_the_traced_one(void **state)
 {
@@ -1015,6 +1033,7 @@ int main(void)
 		cmocka_unit_test(untraced_vms_are_grouped_by_who_made_their_threads),
 		cmocka_unit_test(processes_may_be_known_late),
 		cmocka_unit_test(a_vcpu_of_the_same_process_is_the_traced_vms),
+		cmocka_unit_test(two_vcpus_are_the_traced_vms),
 		cmocka_unit_test(a_vcpu_of_the_same_number_is_the_traced_one),
 		cmocka_unit_test(a_vcpu_of_another_process_is_another_vms),
 		cmocka_unit_test(a_process_of_a_later_time_is_another_vm),
