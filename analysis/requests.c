@@ -2,6 +2,7 @@
 #include "analysis/requests.h"
 #include "analysis/cells.h"
 #include "base/text.h"
+#include "model/context.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,6 @@ const char *const io_kind_names[NR_IO_KINDS] = {"unknown", "read",	"write",
 						       "flush",	  "send",	"receive"};
 const char *const io_leg_names[NR_LEGS] = {"queue", "submit", "wake",	 "vmm",
 					   "disk",  "inject", "deliver", "finish"};
-
-#define QUEUED_PERHAPS (-2) /* see docs/formats/schema.md */
 
 int64_t run_nr_requests(const struct sonde_run *run)
 {
@@ -143,7 +142,7 @@ static void divide(const struct sonde_run *run, struct io_request *r)
 	int64_t host = parent_of(run, r->vm);
 
 	r->legs[LEG_QUEUE] = between(r->at[IO_QUEUED], r->at[IO_ISSUED]);
-	if (r->at[IO_QUEUED] != QUEUED_PERHAPS && r->legs[LEG_QUEUE] == LEG_UNKNOWN &&
+	if (r->at[IO_QUEUED] != REQUEST_PERHAPS && r->legs[LEG_QUEUE] == LEG_UNKNOWN &&
 	    r->at[IO_ISSUED] >= 0)
 		r->legs[LEG_QUEUE] = LEG_NONE;
 	if (r->kind == IO_RECEIVE) {

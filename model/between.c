@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "model/fuse.h"
+#include "model/machine.h"
 #include "model/nested.h"
 #include "model/vcpu.h"
 
@@ -93,10 +94,9 @@ static struct cpu *first_inside(struct cpu **at)
 /* The vCPU in whose stay the moment lies; NULL where it may be in another's, or in none. */
 static struct cpu *stay_of(struct model *m, ns_t bound)
 {
-	const struct machine_state *host = m->machines[0];
 	struct cpu *found;
 
-	if (host->nr_uncovered || host->nr_lost)
+	if (!machine_sees_all(m->machines[0]))
 		return NULL;
 	found = first_inside(&m->inside);
 	if (!found || first_inside(&found->vcpu.next_inside) || !found->vcpu.stays ||

@@ -38,6 +38,9 @@ enum wake_cause {
 	NR_WAKE_CAUSES
 };
 
+/* Instead of the moment of a request: perhaps it was, while events were lost. */
+#define REQUEST_PERHAPS (-2)
+
 /* Why a vCPU's thread lost its CPU while it was ready to run. */
 enum why_off {
 	OFF_NONE,

@@ -36,6 +36,13 @@ struct machine_state *machine_of_pid(const struct machine_state *host, int32_t p
 int32_t machine_process_of(const struct thread *host);
 void machine_learn_process(struct machine_state *vm, const struct thread *host);
 
+/* Whether all of its CPUs are seen now: none is without a stream, or without an event since some of
+ * it were lost. */
+static inline bool machine_sees_all(const struct machine_state *mc)
+{
+	return !mc->nr_uncovered && !mc->nr_lost;
+}
+
 /* CPU @number of the machine, made when it is new; NULL for numbers out of range. */
 static inline struct cpu *machine_cpu(struct machine_state *mc, int number)
 {

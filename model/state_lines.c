@@ -68,7 +68,7 @@ static bool all_cpus_known(const struct machine_state *mc)
 		if (mc->cpus[i] && !mc->cpus[i]->thread)
 			return false;
 	}
-	return !mc->nr_uncovered && !mc->nr_lost;
+	return machine_sees_all(mc);
 }
 
 /* The letter that /proc has for it. */

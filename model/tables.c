@@ -399,7 +399,7 @@ static void put_requests(struct model *m, uint32_t from)
 		for (unsigned t = 0; t < NR_REQUEST_TIMES; t++)
 			cells[8 + t] = r->at[t] == NS_MIN ? -1 : r->at[t];
 		if (r->queued_unseen)
-			cells[8 + REQUEST_QUEUED] = -2;
+			cells[8 + REQUEST_QUEUED] = REQUEST_PERHAPS;
 		cells[8 + NR_REQUEST_TIMES] = thread_row_of(r->worker);
 		cells[9 + NR_REQUEST_TIMES] = thread_row_of(r->sender);
 		cells[10 + NR_REQUEST_TIMES] = r->irq_cpu ? (int64_t)cpu_root(r->irq_cpu)->row : -1;

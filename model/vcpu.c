@@ -54,8 +54,7 @@ struct cpu *vcpu_denied(struct cpu *vcpu)
 			return NULL;
 		/* On a CPU of which nothing is known it may run unseen. */
 		if (!v->host->on)
-			return v->host->machine->nr_uncovered || v->host->machine->nr_lost ? NULL
-											   : vcpu;
+			return machine_sees_all(v->host->machine) ? vcpu : NULL;
 		if (!v->seen)
 			return NULL;
 		if (!v->entered)

@@ -154,7 +154,7 @@ static bool may_have_missed(const struct vcpu *v)
 {
 	const struct machine_state *host = v->host->machine;
 
-	return host->nr_uncovered || host->nr_lost || host->seen_since > v->rest_at ||
+	return !machine_sees_all(host) || host->seen_since > v->rest_at ||
 	       v->rest_at < host->lost_until;
 }
 
