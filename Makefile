@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # make            build/sonde, build/sonde-agent, build/libsonde.a, build/libsonde.so
+# make help       this list
 # make demo       install what is needed (Debian), build, analyse the shipped samples
 # make check      install what is needed (Debian), build in every way, all tests
+# make test       all tests with what is built; K=TEXT: those with TEXT in their name
+# make format     all C files as .clang-format says
+# make lint       format, layers, figures, files; cppcheck and clang-tidy where they are installed
+# make coverage   lines that the tests run, for each folder (K=TEXT: by those tests), in build-cov/
+# make dist       sonde-VERSION.tar.xz of the last commit, and its checksum, in build/
 # make lab        a nested KVM machine in software: record, gather, analyse, compare with the hardware (QEMU=stock: in Debian's
 #                 emulator, which loses most runs)
 # make check-lab  all scenarios of the lab, on both kernels
@@ -10,7 +16,7 @@
 # make guest-module KDIR=…  the guest's kernel module (kernel/guest/README.md), in build/guest/RELEASE/
 # make vmx-module KDIR=…  the host's, for Intel's CPUs (kernel/vmx/README.md), in build/vmx/RELEASE/
 # make bench-web  the page in Chromium: first paint, frames, replies (RUN=FILE.sonde)
-# make install    everything below PREFIX (/usr/local), after DESTDIR
+# make install    everything below PREFIX (/usr/local), after DESTDIR; make uninstall takes it away
 # make SANITIZE=1 with address and undefined-behaviour sanitizers, in build-san/
 # make SANITIZE=thread  with the thread sanitizer, in build-tsan/
 # make FUZZ=1     fuzz targets for libFuzzer (clang), in build-fuzz/: make FUZZ=1 fuzz
@@ -20,8 +26,8 @@
 ifeq ($(origin CC),default)
 CC := $(if $(FUZZ),clang-14,gcc)
 endif
-B := $(if $(FUZZ),build-fuzz,$(if $(filter thread,$(SANITIZE)),build-tsan,$(if $(SANITIZE),build-san,build)))
-OPT ?= $(if $(SANITIZE)$(FUZZ),-O1,-O2)
+B := $(if $(FUZZ),build-fuzz,$(if $(filter thread,$(SANITIZE)),build-tsan,$(if $(SANITIZE),build-san,$(if $(COVERAGE),build-cov,build))))
+OPT ?= $(if $(SANITIZE)$(FUZZ)$(COVERAGE),-O1,-O2)
 PKGS := libzstd zlib libxxhash jansson smartcols
 RECORD_PKGS := libtracefs libtraceevent nettle
 SERVE_PKGS := libmicrohttpd
@@ -46,11 +52,15 @@ SAN_FLAGS := $(if $(SANITIZE)$(FUZZ),-fsanitize=$(if $(filter thread,$(SANITIZE)
 	-fno-sanitize-recover=all)
 # clang 14 calls NULL + 0 an overflow of a pointer.
 SAN_FLAGS += $(if $(FUZZ),-fsanitize=fuzzer-no-link -fno-sanitize=pointer-overflow)
+SAN_FLAGS += $(if $(COVERAGE),--coverage -fprofile-update=atomic)
 VERSION := 0.1.0
-CFLAGS += -std=gnu17 -g $(OPT) -Wall -Wextra -Werror -fno-strict-aliasing -fvisibility=hidden \
-	  -fPIC -I. -Iinclude $(SAN_FLAGS) $(PKG_CFLAGS)
-LDLIBS += $(PKG_LIBS) -lpthread -lm
-LDFLAGS += $(SAN_FLAGS)
+# What a release was made of says so itself (make dist); it may lie in another repository.
+COMMIT := $(shell cut -c1-12 COMMIT 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/null)
+# CFLAGS, LDFLAGS and LDLIBS are the user's, and come last.
+ALL_CFLAGS = -std=gnu17 -g $(OPT) -Wall -Wextra -Werror -fno-strict-aliasing -fvisibility=hidden \
+	     -fPIC -I. -Iinclude $(SAN_FLAGS) $(PKG_CFLAGS) $(OWN_CFLAGS) $(CFLAGS)
+ALL_LDFLAGS = $(SAN_FLAGS) $(LDFLAGS)
+ALL_LDLIBS = $(OWN_LDLIBS) $(PKG_LIBS) -lpthread -lm $(LDLIBS)
 
 # The folders in the order of the data; a folder uses only what stands before it
 # (tools/check-layers).
@@ -82,7 +92,7 @@ TESTS := $(TEST_SRC:tests/unit/%.c=$(B)/tests/%)
 BENCHES := $(BENCH_SRC:bench/%.c=$(B)/bench/%)
 TEST_TOOLS := $(TEST_TOOL_SRC:tests/%.c=$(B)/%) $(B)/agent/fake_agent $(B)/agent/gather \
 	$(B)/property/less_specific
-TEST_TOOLS += $(if $(SANITIZE)$(FUZZ),,$(B)/kernel/hypertrace)
+TEST_TOOLS += $(if $(SANITIZE)$(FUZZ)$(COVERAGE),,$(B)/kernel/hypertrace)
 HAVE_TRACECMD := $(shell pkg-config --exists libtracecmd 2>/dev/null && echo yes)
 ifeq ($(HAVE_TRACECMD),yes)
 BENCHES += $(B)/bench/peer_tracecmd
@@ -94,8 +104,8 @@ ifneq ($(HAVE_BABELTRACE),yes)
 TEST_TOOLS := $(filter-out %/ctf_compare,$(TEST_TOOLS))
 endif
 
-.PHONY: all man completion install clean tests benches fuzz need demo check bench bench-guest lab check-lab \
-	lab-programs lab-workloads
+.PHONY: all help man completion install uninstall clean tests benches fuzz need demo check test format lint coverage dist \
+	bench bench-guest lab check-lab lab-programs lab-workloads
 all: $(B)/libsonde.a $(B)/sonde $(B)/sonde-agent $(B)/libsonde.so $(B)/sonde_sqlite.so man completion
 
 need:
@@ -105,53 +115,67 @@ ifneq ($(HAVE_PKGS),yes)
 	@false
 endif
 
-$(B)/%.o: %.c | need
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+# $(call remember,FILE,TEXT): FILE is new when TEXT is another than last time.  What depends on it is made
+# again where a file was deleted, or with other flags, another compiler, another version.
+remember = $(B)/gen/$1$(if $(UNBUILT),,$(shell mkdir -p $(B)/gen)$(file >$(B)/gen/$1.new,$2)$(shell \
+	cmp -s $(B)/gen/$1.new $(B)/gen/$1 && rm $(B)/gen/$1.new || mv $(B)/gen/$1.new $(B)/gen/$1))
+# None of the goals builds here, at least not by itself.
+UNBUILT := $(if $(MAKECMDGOALS),$(if $(filter-out help clean format lint dist coverage uninstall demo check bench lab \
+	check-lab,$(MAKECMDGOALS)),,yes))
+FLAGS := $(call remember,flags,$(shell $(CC) --version 2>/dev/null | head -1) $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(ALL_LDLIBS) \
+	$(RECORD_CFLAGS) $(RECORD_LIBS) $(HAVE_BPF))
+OBJECTS := $(call remember,objects,$(LIB_OBJ) $(RECORD_OBJ) $(SERVE_OBJ) $(EXPORT_OBJ) $(SQL_OBJ) $(TERM_OBJ) $(CMD_OBJ))
+RELEASE := $(call remember,release,$(VERSION) $(COMMIT))
 
-$(B)/lib/version.o: CFLAGS += -DSONDE_VERSION='"$(VERSION)"'
+$(B)/%.o: %.c $(FLAGS) | need
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/lib/version.o $(B)/cmd/version.o: $(RELEASE)
+$(B)/lib/version.o: OWN_CFLAGS += -DSONDE_VERSION='"$(VERSION)"'
+$(B)/cmd/version.o: OWN_CFLAGS += -DSONDE_COMMIT='"$(COMMIT)"'
 
 $(B)/gen/syscalls.inc: tools/make-syscalls | need
 	@mkdir -p $(@D)
 	tools/make-syscalls $(CC) > $@.new && mv $@.new $@
 $(B)/source/syscalls.o: $(B)/gen/syscalls.inc
-$(B)/source/syscalls.o: CFLAGS += -I$(B)
+$(B)/source/syscalls.o: OWN_CFLAGS += -I$(B)
 
-$(B)/libsonde.a: $(LIB_OBJ)
+$(B)/libsonde.a: $(LIB_OBJ) $(OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
+	ar rcs $@ $(filter %.o,$^)
 
 # What records is the program's alone: libsonde reads.
-$(RECORD_OBJ): CFLAGS += $(RECORD_CFLAGS)
-$(B)/librecord.a: $(RECORD_OBJ)
+$(RECORD_OBJ): OWN_CFLAGS += $(RECORD_CFLAGS)
+$(B)/librecord.a: $(RECORD_OBJ) $(OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
+	ar rcs $@ $(filter %.o,$^)
 
 # What shows runs to browsers, and what writes other programs' formats, are the program's alone, too.
-$(B)/libserve.a: $(SERVE_OBJ)
+$(B)/libserve.a: $(SERVE_OBJ) $(OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
-$(B)/libexport.a: $(EXPORT_OBJ)
+	ar rcs $@ $(filter %.o,$^)
+$(B)/libexport.a: $(EXPORT_OBJ) $(OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
+	ar rcs $@ $(filter %.o,$^)
 
 # So are queries; other programs ask the same of an extension for SQLite, which takes in all it needs
 # and calls SQLite only through what the program that loads it hands over.
-$(SQL_OBJ): CFLAGS += -DSQLITE_CORE
-$(B)/cmd/sql.o $(B)/cmd/sql_output.o: CFLAGS += -DSQLITE_CORE
-$(B)/libsql.a: $(SQL_OBJ)
+$(SQL_OBJ): OWN_CFLAGS += -DSQLITE_CORE
+$(B)/cmd/sql.o $(B)/cmd/sql_output.o: OWN_CFLAGS += -DSQLITE_CORE
+$(B)/libsql.a: $(SQL_OBJ) $(OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
-$(B)/extension/%.o: %.c | need
+	ar rcs $@ $(filter %.o,$^)
+$(B)/extension/%.o: %.c $(FLAGS) | need
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/sonde_sqlite.so: $(SQL_EXTENSION_OBJ) $(B)/libsonde.a
-	$(CC) $(LDFLAGS) -shared -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $^ $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $^ $(ALL_LDLIBS)
 
 # What has a terminal for itself, as well.
-$(B)/libterm.a: $(TERM_OBJ)
+$(B)/libterm.a: $(TERM_OBJ) $(OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
+	ar rcs $@ $(filter %.o,$^)
 
 # The page: built once for all builds, by tools/build-page; it says so when it cannot be, and leaves
 # an empty directory, so that the program is built without it.
@@ -160,7 +184,7 @@ PAGE_SRC := $(wildcard web/*.json web/*.html web/*.ts web/.npmrc web/src/*.ts we
 $(PAGE)/stamp: tools/build-page $(PAGE_SRC)
 	@tools/build-page $(PAGE)
 $(B)/serve/page.o: $(PAGE)/stamp
-$(B)/serve/page.o: CFLAGS += $(shell cat $(PAGE)/flags 2>/dev/null)
+$(B)/serve/page.o: OWN_CFLAGS += $(shell cat $(PAGE)/flags 2>/dev/null)
 
 # The BPF program, in a header with what libbpf needs to load it.
 $(B)/gen/%.bpf.o: kernel/bpf/%.bpf.c $(wildcard kernel/bpf/*.h) channel/hypercalls.h channel/holdups.h \
@@ -172,31 +196,31 @@ $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $*_skel > $@.new && mv $@.new $@
 $(B)/record/hypercalls_bpf.o: $(B)/gen/hypertrace.skel.h
 $(B)/record/stolen_bpf.o: $(B)/gen/stolen.skel.h
-$(B)/record/hypercalls_bpf.o $(B)/record/stolen_bpf.o: CFLAGS += -I$(B)
+$(B)/record/hypercalls_bpf.o $(B)/record/stolen_bpf.o: OWN_CFLAGS += -I$(B)
 # In place of record/*_bpf.c where there is no libbpf: always in the agent.
 NO_BPF := $(B)/cmd/static/no_bpf.o
 
 $(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a \
 	$(B)/libexport.a $(B)/libterm.a $(B)/libsql.a $(B)/libsonde.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(ALL_LDLIBS)
 
 # `sonde agent` alone, to be copied into guests: static, without the debug information.  (Sanitizers cannot be linked statically.)
 AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/limits \
-	cmd/options cmd/help cmd/signals lib/version))
+	cmd/options cmd/help cmd/signals cmd/version lib/version))
 $(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
-	$(CC) $(if $(SAN_FLAGS),$(SAN_FLAGS),-static -s) -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
+	$(CC) $(or $(strip $(SAN_FLAGS)),-static -s) -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
 
 # The shared library shows what include/sonde marks with SONDE_API.  The static one that is
 # installed is a single object whose other names are hidden as well: they cannot meet a user's.
 SONAME := libsonde.so.0
-$(B)/$(SONAME): $(LIB_OBJ)
-	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@ $^ $(LDLIBS)
+$(B)/$(SONAME): $(LIB_OBJ) $(OBJECTS)
+	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@ $(LIB_OBJ) $(ALL_LDLIBS)
 $(B)/libsonde.so: $(B)/$(SONAME)
 	ln -sf $(SONAME) $@
-$(B)/installed/libsonde.a: $(LIB_OBJ)
+$(B)/installed/libsonde.a: $(LIB_OBJ) $(OBJECTS)
 	@mkdir -p $(@D)
 	@rm -f $@
-	ld -r -o $(B)/installed/sonde.o $^
+	ld -r -o $(B)/installed/sonde.o $(LIB_OBJ)
 	objcopy --localize-hidden $(B)/installed/sonde.o
 	ar rcs $@ $(B)/installed/sonde.o
 
@@ -233,45 +257,58 @@ install: all $(B)/installed/libsonde.a
 	$(foreach m,$(MAN),install -m 644 $m \
 		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m)) &&) true
 
+# All that `install` puts there, and nothing else.
+INSTALLED := bin/sonde bin/sonde-agent lib/$(SONAME) lib/sonde_sqlite.so lib/libsonde.so lib/libsonde.a lib/pkgconfig/libsonde.pc \
+	$(wildcard include/sonde/*.h) share/bash-completion/completions/sonde share/bash-completion/completions/sonde-agent \
+	$(foreach m,$(MAN_SRC:docs/man/%.scd=%),share/man/man$(subst .,,$(suffix $m))/$m)
+uninstall:
+	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
+	[ ! -d $(DESTDIR)$(PREFIX)/include/sonde ] || rmdir $(DESTDIR)$(PREFIX)/include/sonde
+
 $(B)/tests/test_options: $(B)/cmd/options.o
 WRAP := -Wl$(comma)--wrap=
-$(B)/tests/test_memory: LDFLAGS += $(addprefix $(WRAP),malloc calloc realloc reallocarray \
+$(B)/tests/test_memory: ALL_LDFLAGS += $(addprefix $(WRAP),malloc calloc realloc reallocarray \
 	aligned_alloc strdup)
 
 tests: $(TESTS) $(TEST_TOOLS)
-$(B)/tests/test_record%: LDLIBS += $(RECORD_LIBS)
+$(B)/tests/test_record%: OWN_LDLIBS += $(RECORD_LIBS)
 $(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(NO_BPF) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(ALL_LDLIBS)
+# It is the BPF program itself.
+$(B)/tests/test_share: OWN_LDLIBS += $(RECORD_LIBS)
+$(B)/tests/test_share: $(B)/tests/unit/test_share.o $(B)/librecord.a $(B)/libsonde.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(ALL_LDLIBS)
 $(B)/tests/test_export: $(B)/tests/unit/test_export.o $(B)/libexport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(ALL_LDLIBS)
 SERVE_TESTS := $(addprefix $(B)/tests/test_,cache pattern serve tsp)
 $(SERVE_TESTS): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libserve.a $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(LDLIBS)
-$(B)/tests/unit/test_sql.o: CFLAGS += -DSQLITE_CORE
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(ALL_LDLIBS)
+$(B)/tests/unit/test_sql.o: OWN_CFLAGS += -DSQLITE_CORE
 $(B)/tests/test_sql: $(B)/tests/unit/test_sql.o $(B)/libsql.a $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(SQL_LIBS) $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SQL_LIBS) $(ALL_LDLIBS)
 $(B)/tests/test_term: $(B)/tests/unit/test_term.o $(B)/libterm.a $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(TERM_LIBS) $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(TERM_LIBS) $(ALL_LDLIBS)
 $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(ALL_LDLIBS)
 
 # Programs that script tests use.  Those that compare Sonde with a peer use the peer's library; where
 # it is not installed, they are not built and their tests are skipped.
 $(B)/clock/%: $(B)/tests/clock/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
 $(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(B)/tests/agent/fake_rings.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(ALL_LDLIBS)
 $(B)/agent/gather: $(B)/tests/agent/gather.o $(NO_BPF) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(ALL_LDLIBS)
 # Runs in the lab's machines, so it is static.
 KERNEL_TEST_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/kernel/*.c))
 $(B)/kernel/hypertrace: $(KERNEL_TEST_OBJ) $(B)/libsonde.a
@@ -279,22 +316,22 @@ $(B)/kernel/hypertrace: $(KERNEL_TEST_OBJ) $(B)/libsonde.a
 	$(CC) -static -o $@ $^
 $(B)/oracle/%: $(B)/tests/oracle/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
 PROPERTY_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/property/*.c))
 $(B)/property/less_specific: $(PROPERTY_OBJ) $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
 $(B)/differential/%: $(B)/tests/differential/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
 $(B)/tests/differential/dat_compare.o $(B)/tests/differential/perf_data.o \
 $(B)/bench/peer_tracecmd.o: \
-	CFLAGS += $(shell pkg-config --cflags libtracecmd 2>/dev/null)
+	OWN_CFLAGS += $(shell pkg-config --cflags libtracecmd 2>/dev/null)
 $(B)/differential/dat_compare $(B)/differential/perf_data $(B)/bench/peer_tracecmd: \
-	LDLIBS += $(shell pkg-config --libs libtracecmd 2>/dev/null)
+	OWN_LDLIBS += $(shell pkg-config --libs libtracecmd 2>/dev/null)
 
-$(B)/tests/differential/ctf_compare.o: CFLAGS += $(shell pkg-config --cflags babeltrace2 2>/dev/null)
-$(B)/differential/ctf_compare: LDLIBS += $(shell pkg-config --libs babeltrace2 2>/dev/null)
+$(B)/tests/differential/ctf_compare.o: OWN_CFLAGS += $(shell pkg-config --cflags babeltrace2 2>/dev/null)
+$(B)/differential/ctf_compare: OWN_LDLIBS += $(shell pkg-config --libs babeltrace2 2>/dev/null)
 
 # What runs inside the lab's machines: static, since these have no libraries.  The workloads leave the
 # FPU alone.
@@ -342,21 +379,21 @@ $(B)/bench/bench_facts $(B)/bench/bench_made: $(B)/bench/facts_time.o $(B)/cmd/h
 $(B)/bench/bench_made: $(addprefix $(B)/bench/made_,run.o tables.o)
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(ALL_LDLIBS)
 
 fuzz: $(FUZZERS)
 FUZZ_MAIN := $(if $(FUZZ),,$(B)/tests/fuzz/replay.o)
 FUZZ_RECORD := $(addprefix $(B)/fuzz/fuzz_,join vmm wire)
-$(FUZZ_RECORD): LDLIBS += $(RECORD_LIBS)
+$(FUZZ_RECORD): OWN_LDLIBS += $(RECORD_LIBS)
 $(FUZZ_RECORD): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(ALL_LDLIBS)
 $(B)/fuzz/fuzz_request: $(B)/tests/fuzz/fuzz_request.o $(FUZZ_MAIN) $(B)/libserve.a $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(ALL_LDLIBS)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/libsonde.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LDLIBS)
+	$(CC) $(ALL_LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(ALL_LDLIBS)
 
 # These install first; make then starts again, because pkg-config answers differently afterwards.
 demo:
@@ -373,6 +410,29 @@ check:
 	@tools/install-deps lab || true
 	@[ -z "$$CI" ] || $(LAB_EMULATOR)
 	@tests/run
+
+test: all tests
+	@tests/run --no-build $(if $(K),-k $(K))
+
+help:
+	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
+
+# Other versions of clang-format format otherwise.
+C_FILES = $(shell git ls-files '*.[ch]')
+format:
+	@clang-format-14 -i $(C_FILES)
+lint:
+	@tools/lint
+
+coverage:
+	@$(MAKE) --no-print-directory -s -j$$(nproc) COVERAGE=1 all tests
+	@tools/coverage build-cov $(K)
+
+DIST := sonde-$(VERSION)
+dist:
+	@mkdir -p $(B)
+	git archive --prefix=$(DIST)/ --add-virtual-file=$(DIST)/COMMIT:$$(git rev-parse HEAD) HEAD | xz -9 >$(B)/$(DIST).tar.xz
+	cd $(B) && sha256sum $(DIST).tar.xz >$(DIST).tar.xz.sha256
 
 bench:
 	@tools/install-deps build test bench
@@ -406,7 +466,7 @@ check-lab:
 	@lab/check --every-kernel --resume --tries 5 $(QEMU:%=--qemu %)
 
 clean:
-	rm -rf build build-san build-tsan build-clang build-fuzz
+	rm -rf build build-san build-tsan build-clang build-fuzz build-cov
 
 # (What the lab keeps below $(B)/lab is not ours to read.)
 -include $(shell find $(B) -path $(B)/lab -prune -o -name '*.d' -print 2>/dev/null)

@@ -4,6 +4,7 @@
 #include "analysis/keyed.h"
 #include "analysis/requests.h"
 #include "base/histogram.h"
+#include "base/strings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -151,18 +152,29 @@ static bool note_length(struct histogram **h, ns_t *longest_at, ns_t at, ns_t le
 	return histogram_add(*h, length);
 }
 
-/* Packets that are sent and packets that come go different ways, and neither is a disk whose number is
- * not known (-1). */
-static int64_t device_key(const struct io_request *r)
+struct summer {
+	const struct sonde_run *run;
+	struct keyed *sums;
+	struct strings names; /* of disks whose number is not known */
+	enum asked asked;
+	bool no_memory;
+};
+
+/* Packets that are sent and packets that come go different ways.  Disks whose numbers are not known
+ * are as many as they have names: each has a key below that of packets. */
+static int64_t device_key(struct summer *s, const struct io_request *r)
 {
-	switch (r->kind) {
-	case IO_SEND:
-		return -2;
-	case IO_RECEIVE:
-		return -3;
-	default:
+	char name[96];
+	uint32_t id;
+
+	if (r->kind == IO_SEND || r->kind == IO_RECEIVE)
+		return r->kind == IO_SEND ? -1 : -2;
+	if (r->dev >= 0)
 		return r->dev;
-	}
+	io_device_name(s->run, r, name, sizeof(name));
+	id = strings_put(&s->names, name, strlen(name));
+	s->no_memory |= id == UINT32_MAX;
+	return -3 - (int64_t)id;
 }
 
 static bool sum_leg(struct sum *sum, const struct io_request *r, unsigned leg, enum asked asked)
@@ -176,16 +188,10 @@ static bool sum_leg(struct sum *sum, const struct io_request *r, unsigned leg, e
 						r->begin, r->legs[leg]);
 }
 
-struct summer {
-	struct keyed *sums;
-	enum asked asked;
-	bool no_memory;
-};
-
-static bool sum_one(struct keyed *sums, const struct io_request *r, enum asked asked)
+static bool sum_one(struct summer *s, const struct io_request *r)
 {
-	int64_t key[] = {r->vm, device_key(r), asked == PER_KIND ? (int64_t)r->kind : -1};
-	struct sum *sum = keyed_sum(sums, key);
+	int64_t key[] = {r->vm, device_key(s, r), s->asked == PER_KIND ? (int64_t)r->kind : -1};
+	struct sum *sum = keyed_sum(s->sums, key);
 
 	if (!sum)
 		return false;
@@ -198,7 +204,7 @@ static bool sum_one(struct keyed *sums, const struct io_request *r, enum asked a
 	sum->bytes += r->bytes;
 	sum->depth = r->depth > sum->depth ? r->depth : sum->depth;
 	for (unsigned leg = 0; leg < NR_LEGS; leg++) {
-		if (!sum_leg(sum, r, leg, asked))
+		if (!sum_leg(sum, r, leg, s->asked))
 			return false;
 	}
 	return true;
@@ -208,7 +214,7 @@ static bool sum_request(const struct io_request *r, void *data)
 {
 	struct summer *s = data;
 
-	s->no_memory |= !sum_one(s->sums, r, s->asked);
+	s->no_memory |= !sum_one(s, r);
 	return !s->no_memory;
 }
 
@@ -230,10 +236,11 @@ static void sums_release(struct keyed *sums)
 static int sums_init(struct keyed *s, struct sonde_run *run, ns_t begin, ns_t end, enum asked asked,
 		     struct error *err)
 {
-	struct summer summer = {.sums = s, .asked = asked};
+	struct summer summer = {.run = run, .sums = s, .asked = asked};
 
 	*s = (struct keyed){.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)};
 	requests_scan(run, begin, end, sum_request, &summer);
+	strings_release(&summer.names);
 	return summer.no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
 }
 

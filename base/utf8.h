@@ -25,4 +25,13 @@ static inline unsigned utf8_length(const char *s)
 	return len;
 }
 
+/* Whether the character at @s, which is one, is a control character: terminals obey U+0080 to
+ * U+009F, too. */
+static inline bool utf8_is_control(const char *s)
+{
+	const unsigned char *u = (const unsigned char *)s;
+
+	return u[0] < 0x20 || u[0] == 0x7f || (u[0] == 0xc2 && u[1] < 0xa0);
+}
+
 #endif

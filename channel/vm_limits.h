@@ -44,7 +44,10 @@ struct vm_limits {
 	uint64_t since_ns; /* when the window began */
 	struct vm_count records[VM_NR_RECORDS], user[VM_USER_CALLS];
 	uint32_t skipped[VM_USER_CALLS];
+	uint32_t told[VM_USER_CALLS]; /* of these, how many a record tells of */
 };
+
+#define VM_TELL_TRIES 8
 
 static inline void vm_limits_at(struct vm_limits *l, uint64_t now_ns)
 {
@@ -103,6 +106,29 @@ static inline bool vm_limits_user(struct vm_limits *l, enum vm_user_call kind, b
 static inline uint64_t vm_limits_skipped(const struct vm_limits *l)
 {
 	return (uint64_t)l->skipped[VM_MARK] << 32 | l->skipped[VM_FORGED];
+}
+
+/* A record that has vm_limits_skipped() as it was then is written; two vCPUs' may be so the other
+ * way round. */
+static inline void vm_limits_tell(struct vm_limits *l, uint64_t skipped)
+{
+	for (int kind = 0; kind < VM_USER_CALLS; kind++) {
+		uint32_t now = (uint32_t)(skipped >> 32 * kind);
+
+		for (int i = 0; i < VM_TELL_TRIES; i++) {
+			uint32_t told = *(volatile uint32_t *)&l->told[kind];
+
+			if ((int32_t)(now - told) <= 0 ||
+			    __sync_val_compare_and_swap(&l->told[kind], told, now) == told)
+				break;
+		}
+	}
+}
+
+/* Those of which no record tells. */
+static inline uint32_t vm_limits_untold(const struct vm_limits *l, enum vm_user_call kind)
+{
+	return l->skipped[kind] - l->told[kind];
 }
 
 #endif

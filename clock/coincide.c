@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/rates.h"
 #include "clock/tighten.h"
+#include "source/ticks.h"
 
 /* The longest gaps are the most telling; more of them cost time and add doubt. */
 #define GAPS_MAX 600
@@ -389,7 +389,7 @@ static int try_thread(struct coincidence *out, unsigned *passed, const struct sa
 	struct ranges r;
 	struct trial t = {&guest->events[out->cpu], &r, opt,
 			  (double)opt->x_begin + (double)(opt->x_end - opt->x_begin) / 2,
-			  rates_ticks_per_us(host->trace)};
+			  ticks_per_us(host->trace)};
 	int ret = tid == ANY_THREAD ? ranges_of_all(&r, host, nested)
 				    : ranges_of_thread(&r, host, tid, nested);
 
@@ -451,7 +451,7 @@ int coincide_find(struct coincidence *out, const struct sample *guest, const str
 	if (out->cpu < 0)
 		return COINCIDE_NONE;
 	ret = guest_gaps(&t.silent, &guest->events[out->cpu],
-			 rates_ticks_per_us(guest->trace));
+			 ticks_per_us(guest->trace));
 	if (ret == 0)
 		ret = each_thread(host, each_trial, &t);
 	/* A guest's guest moves with the thread of its VMM, from vCPU to vCPU. */

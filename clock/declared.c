@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/rates.h"
+#include "clock/model.h"
 #include "clock/sample.h"
 #include "clock/sort.h"
+#include "source/ticks.h"
 
 /* A block is looked for so far from the begin, and from the end of a trace ... */
 #define LOOK_US 2000000
@@ -389,8 +390,8 @@ static int init(struct declared *d, struct trace *t)
 
 int declared_read(struct declared *d, struct trace *t, struct error *err)
 {
-	uint64_t look = (uint64_t)(LOOK_US * rates_ticks_per_us(t)), first, last;
-	uint64_t glance = (uint64_t)(GLANCE_US * rates_ticks_per_us(t));
+	uint64_t look = (uint64_t)(LOOK_US * ticks_per_us(t)), first, last;
+	uint64_t glance = (uint64_t)(GLANCE_US * ticks_per_us(t));
 	int ret = init(d, t);
 
 	span_of(t, &first, &last);

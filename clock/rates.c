@@ -31,13 +31,6 @@ static double tick_ns(const struct trace_clock *c, uint64_t tsc_khz)
 	}
 }
 
-double rates_ticks_per_us(const struct trace *t)
-{
-	if (t->clock.freq_hz)
-		return (double)t->clock.freq_hz / 1e6;
-	return t->clock.kind == CLOCK_TSC ? 3000 : 1000;
-}
-
 bool rates_known(const struct sample *guest, const struct sample *host, uint64_t tsc_khz)
 {
 	const struct trace_clock *g = &guest->trace->clock, *h = &host->trace->clock;

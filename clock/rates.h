@@ -5,9 +5,6 @@
 #include "clock/fit.h"
 #include "clock/sample.h"
 
-/* Ticks in a microsecond, good enough for thresholds: cycle counters run at 2 to 4 GHz. */
-double rates_ticks_per_us(const struct trace *t);
-
 /* Whether the rates' relation is known at all; if not, only pairs can tell it. */
 bool rates_known(const struct sample *guest, const struct sample *host, uint64_t tsc_khz);
 

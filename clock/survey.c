@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clock/survey.h"
+#include "source/ticks.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/rates.h"
 
 /* The taste: most of its records are only stepped over. */
 #define HEADS_MIN 32
@@ -112,7 +112,7 @@ static int add_moment(struct moments *m, uint64_t at, double apart, uint64_t beg
 
 int survey_moments(struct moments *out, const struct placed *placed, unsigned nr)
 {
-	double us = rates_ticks_per_us(placed[0].candidate->sample->trace);
+	double us = ticks_per_us(placed[0].candidate->sample->trace);
 	int ret = 0;
 
 	for (unsigned i = 1; i < nr; i++) {
@@ -177,7 +177,7 @@ static int doubts_of(struct moments *out, const struct placed *p, double us, boo
 
 int survey_doubts(struct moments *out, const struct placed *placed, unsigned nr, bool *more)
 {
-	double us = rates_ticks_per_us(placed[0].candidate->sample->trace);
+	double us = ticks_per_us(placed[0].candidate->sample->trace);
 	int ret = 0;
 
 	*more = false;
@@ -228,7 +228,7 @@ static int own_window(struct plan *plan, const struct placed *p, uint64_t begin,
 int survey_windows(struct plan *plans, const struct moments *m, const struct placed *placed,
 		   unsigned nr)
 {
-	double us = rates_ticks_per_us(placed[0].candidate->sample->trace);
+	double us = ticks_per_us(placed[0].candidate->sample->trace);
 	struct lengths l = window_lengths(placed, nr, m->nr, us);
 	uint64_t half = (uint64_t)(l.window / 2);
 	int ret = 0;

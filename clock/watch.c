@@ -7,9 +7,9 @@
 
 #include "base/map.h"
 #include "channel/reader.h"
-#include "clock/rates.h"
 #include "clock/sort.h"
 #include "source/exits.h"
+#include "source/ticks.h"
 
 /* When no CPU records anything for so long, the tracer was off. */
 #define SILENCE_US 500000
@@ -25,7 +25,7 @@ void watch_init(struct watch *w, struct stream *s)
 {
 	memset(w, 0, sizeof(*w));
 	w->stream = s;
-	w->silence = (uint64_t)(rates_ticks_per_us(s->trace) * SILENCE_US);
+	w->silence = (uint64_t)(ticks_per_us(s->trace) * SILENCE_US);
 	w->tid = -1;
 	w->seam = SEAM_INIT;
 	w->guest_tid = -1;
@@ -324,8 +324,13 @@ static int watch_event(struct watch *w, const struct event *e)
 		w->tid = e->tid;
 		return 0;
 	}
-	if (e->kind == EV_LOST)
-		return on_lost(w, e);
+	if (e->kind == EV_LOST) {
+		struct event lost = *e;
+
+		if (breaks)
+			seam_widen(&lost, from);
+		return on_lost(w, &lost);
+	}
 	if (breaks && !w->fresh) {
 		const struct event lost = seam_lost(from, e->time);
 

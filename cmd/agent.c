@@ -51,7 +51,7 @@ static void say(void *data, const char *text)
 	const struct invocation *inv = data;
 
 	if (!inv->common.quiet)
-		fprintf(stderr, "sonde agent: %s\n", text);
+		complain(inv, EXIT_DONE, "%s", text);
 }
 
 /* A descriptor that is readable when the agent is to end.  SIGHUP ends it in order, too, when its

@@ -105,6 +105,8 @@ static inline bool is_csv(const struct invocation *inv)
 
 /* help.c, completion.c */
 void print_help(FILE *out, const struct command *command);
+/* "sonde 0.1.0 (commit …)", for a bug report. */
+void print_version(void);
 void print_overview(FILE *out);
 void print_completion(FILE *out);
 

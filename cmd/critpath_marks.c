@@ -3,7 +3,6 @@
 #include "base/units.h"
 #include "base/figure.h"
 #include "report/facts.h"
-#include "report/safe.h"
 
 #include <stdio.h>
 
@@ -55,20 +54,19 @@ void marked_request_print(const struct invocation *inv, const struct sonde_run *
 			  const struct marked_request *r)
 {
 	bool is_ns = sonde_run_ticks_are_ns(run);
-	char median[UNIT_TEXT], length[UNIT_TEXT], from[160], to[160], nth[48] = "the longest";
+	const char *from = r->pair.from.text, *to = r->pair.to.text;
+	char median[UNIT_TEXT], length[UNIT_TEXT], nth[48] = "the longest";
 
 	if (!r->nr_pairs)
 		return;
 	if (r->nth > 1)
 		snprintf(nth, sizeof(nth), "number %zu by length", r->nth);
-	safe_text(from, sizeof(from), r->pair.from.text);
-	safe_text(to, sizeof(to), r->pair.to.text);
 	unit_length(length, ns_since(r->pair.to.t, r->pair.from.t), is_ns);
 	if (r->nr_pairs == 1)
-		fprintf(inv->screen.out, "\"%s\" to \"%s\": %s, the only one\n", from, to, length);
+		screen_say(&inv->screen, "\"%s\" to \"%s\": %s, the only one\n", from, to, length);
 	else
-		fprintf(inv->screen.out, "\"%s\" to \"%s\": %s of %zu, %s; the median is %s\n", from,
-			to, nth, r->nr_pairs, length, unit_length(median, r->median, is_ns));
+		screen_say(&inv->screen, "\"%s\" to \"%s\": %s of %zu, %s; the median is %s\n", from,
+			   to, nth, r->nr_pairs, length, unit_length(median, r->median, is_ns));
 }
 
 static void json_mark(struct json *j, const char *key, struct sonde_run *run,

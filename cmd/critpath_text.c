@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "report/facts.h"
 #include "report/paragraph.h"
+#include "report/safe.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -261,9 +262,9 @@ int critpath_print(const struct invocation *inv, struct sonde_run *run, const st
 	int ret;
 
 	thread_text(run, asked->thread, name, sizeof(name));
-	fprintf(inv->screen.out, "%s: the %s from %s%s, %zu steps\n", name,
-		unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns),
-		ended ? " to its end" : "", sonde_facts_nr_rows(f));
+	screen_say(&inv->screen, "%s: the %s from %s%s, %zu steps\n", name,
+		   unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns),
+		   ended ? " to its end" : "", sonde_facts_nr_rows(f));
 	ret = print_sums(inv, run, f, end - begin);
 	if (!ret)
 		ret = print_steps(inv, run, f, asked->top);
@@ -275,8 +276,11 @@ int critpath_print(const struct invocation *inv, struct sonde_run *run, const st
 /* Semicolons part the frames: they become commas. */
 static void print_frame(FILE *out, const char *text, char end)
 {
-	for (; *text; text++)
-		fputc((unsigned char)*text < 0x20 ? '?' : *text == ';' ? ',' : *text, out);
+	char safe[400];
+
+	safe_text(safe, sizeof(safe), text);
+	for (const char *c = safe; *c; c++)
+		fputc(*c == ';' ? ',' : *c, out);
 	fputc(end, out);
 }
 

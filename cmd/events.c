@@ -175,6 +175,18 @@ static void emit(struct printer *p, const char *text, size_t len)
 	p->lines_len += len;
 }
 
+/* What is the traces' own. */
+static void emit_safe(struct printer *p, const char *text, size_t len)
+{
+	char safe[4096];
+
+	if (!is_plain(text, len)) {
+		text = safe_text(safe, sizeof(safe), text);
+		len = strlen(text);
+	}
+	emit(p, text, len);
+}
+
 /* "TIME (TICKS) MACHINE [CPU]    TID  " */
 static void emit_place(struct printer *p, const struct sonde_event *e)
 {
@@ -199,24 +211,18 @@ static void emit_place(struct printer *p, const struct sonde_event *e)
 	text_str(&line, "] ");
 	text_i64_right(&line, e->tid, 6);
 	text_str(&line, "  ");
-	emit(p, buf, text_end(&line, sizeof(buf)));
+	emit_safe(p, buf, text_end(&line, sizeof(buf)));
 }
 
 static void print_text(struct printer *p, const struct sonde_event *e)
 {
 	size_t len = print_fields(p);
-	const char *fields = p->fields;
-	char safe[4096];
 
 	emit_place(p, e);
-	emit(p, e->name, strlen(e->name));
-	if (!is_plain(fields, len)) {
-		fields = safe_text(safe, sizeof(safe), fields);
-		len = strlen(fields);
-	}
+	emit_safe(p, e->name, strlen(e->name));
 	if (len)
 		emit(p, ": ", 2);
-	emit(p, fields, len);
+	emit_safe(p, p->fields, len);
 	emit(p, "\n", 1);
 	if (p->by_line)
 		write_lines(p);

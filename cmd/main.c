@@ -100,7 +100,7 @@ static enum exit_code run_command(const struct command *command, int argc, char 
 	} else if (inv.common.help) {
 		print_help(stdout, command);
 	} else if (inv.common.version) {
-		printf("sonde %s\n", sonde_version());
+		print_version();
 	} else {
 		inv.values = values;
 		inv.operands = argv + first;
@@ -143,7 +143,7 @@ static enum exit_code run_main_option(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (!strcmp(word, "-V") || !strcmp(word, "--version")) {
-		printf("sonde %s\n", sonde_version());
+		print_version();
 		return EXIT_DONE;
 	}
 	if (!strcmp(word, "-h") || !strcmp(word, "--help") || !strcmp(word, "help")) {

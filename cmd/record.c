@@ -90,7 +90,7 @@ static void on_notice(const char *text, void *data)
 	const struct session *s = data;
 
 	if (!s->inv->common.quiet)
-		fprintf(stderr, "sonde record: %s\n", text);
+		complain(s->inv, EXIT_DONE, "%s", text);
 }
 
 static void draw(struct session *s)

@@ -63,7 +63,9 @@ static pid_t vm_by_its_word(const struct guests *g, struct remote_machine *m)
 	char text[256];
 	bool is_free;
 
-	if (!vm)
+	if (vm < 0)
+		say(g, m, "", "several VMs of this host have its UUID; which it is, is not known");
+	if (vm <= 0)
 		return 0;
 	is_free = remote_claim_vm(g->remote, m, vm);
 	snprintf(text, sizeof(text), "it says by its UUID that it is the VM of process %d; %s",

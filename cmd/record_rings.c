@@ -89,7 +89,7 @@ static void say(const char *text, void *data)
 	const struct record_rings *r = data;
 
 	if (!r->inv->common.quiet)
-		fprintf(stderr, "sonde record: %s\n", text);
+		complain(r->inv, EXIT_DONE, "%s", text);
 }
 
 int record_rings_start(struct record_rings **out, const struct invocation *inv,

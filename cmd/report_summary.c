@@ -18,7 +18,7 @@ static void print_lost(const struct invocation *inv, const struct sonde_facts *v
 	int64_t inherited = facts_named(vcpus, row, "inherited").i;
 	char text[UNIT_TEXT], share[UNIT_TEXT];
 
-	fputs(name, inv->screen.out);
+	screen_say(&inv->screen, "%s", name);
 	if (inherited) {
 		fprintf(inv->screen.out, " lost %s (%s), ",
 			unit_length(text, facts_named(vcpus, row, "lost").i, is_ns),
@@ -50,9 +50,9 @@ static void print_culprits(const struct invocation *inv, struct sonde_run *run,
 		else
 			snprintf(thread, sizeof(thread), "%s",
 				 sonde_mode_name((enum sonde_mode)facts_named(pairs, p, "mode").i));
-		fprintf(inv->screen.out, "  %10s  %s%s%s\n",
-			unit_length(text, facts_named(pairs, p, "total").i, is_ns), thread,
-			is_known ? " on " : "", is_known ? machine : "");
+		screen_say(&inv->screen, "  %10s  %s%s%s\n",
+			   unit_length(text, facts_named(pairs, p, "total").i, is_ns), thread,
+			   is_known ? " on " : "", is_known ? machine : "");
 		culprits++;
 	}
 }
@@ -141,7 +141,7 @@ static void print_untraced(const struct invocation *inv, struct sonde_run *run, 
 
 		if (!rest[0] && !rest[1])
 			return;
-		fprintf(out, "%s was not traced in", name);
+		screen_say(&inv->screen, "%s was not traced in", name);
 		print_two(out, inside, rest, is_ns);
 		fputs(" of it\n", out);
 	}
@@ -156,10 +156,10 @@ static void print_window(const struct invocation *inv, struct sonde_run *run, in
 	struct sonde_machine l0;
 
 	sonde_machine(run, 0, &l0);
-	fprintf(inv->screen.out, "%s: %s%s from %s, %" PRId64 " machine%s\n", l0.name,
-		unit_length(length, ns_since(end, begin), is_ns),
-		inv->common.time ? "" : " traced", unit_time(from, begin, is_ns),
-		sonde_nr_machines(run), sonde_nr_machines(run) == 1 ? "" : "s");
+	screen_say(&inv->screen, "%s: %s%s from %s, %" PRId64 " machine%s\n", l0.name,
+		   unit_length(length, ns_since(end, begin), is_ns),
+		   inv->common.time ? "" : " traced", unit_time(from, begin, is_ns),
+		   sonde_nr_machines(run), sonde_nr_machines(run) == 1 ? "" : "s");
 	print_untraced(inv, run, l0.name, begin, end);
 	if (!is_ns)
 		fprintf(inv->screen.out,

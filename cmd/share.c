@@ -47,13 +47,13 @@ static void tell_guest(const struct stolen_guest *guest, void *data)
 
 	if (inv->common.quiet)
 		return;
-	fprintf(stderr, "sonde share: process %d%s%s ", guest->pid, *guest->name ? ", " : "",
-		guest->name);
 	if (guest->ended)
-		fprintf(stderr, "listens no more: %s stretches were told\n",
-			unit_count(count, (int64_t)guest->stretches));
+		complain(inv, EXIT_DONE, "process %d%s%s listens no more: %s stretches were told",
+			 guest->pid, *guest->name ? ", " : "", guest->name,
+			 unit_count(count, (int64_t)guest->stretches));
 	else
-		fprintf(stderr, "listens\n");
+		complain(inv, EXIT_DONE, "process %d%s%s listens", guest->pid,
+			 *guest->name ? ", " : "", guest->name);
 }
 
 static void tell_notice(const char *text, void *data)
@@ -61,7 +61,7 @@ static void tell_notice(const char *text, void *data)
 	const struct invocation *inv = data;
 
 	if (!inv->common.quiet)
-		fprintf(stderr, "sonde share: %s\n", text);
+		complain(inv, EXIT_DONE, "%s", text);
 }
 
 /* One of the options that are times; false: the user has been told. */

@@ -314,7 +314,7 @@ static int batch_live(struct top_command *c, struct error *err)
 		if (!ret)
 			ret = tell(c, w.run, w.begin, w.end, &w, err);
 		if (!ret && strcmp(said, w.cost.notice) && !c->inv->common.quiet)
-			fprintf(stderr, "sonde top: %s\n", w.cost.notice);
+			complain(c->inv, EXIT_DONE, "%s", w.cost.notice);
 		if (!ret)
 			snprintf(said, sizeof(said), "%s", w.cost.notice);
 	}

@@ -182,7 +182,8 @@ static void machine_notes(const struct sonde_run *run, int64_t row, const struct
 		snprintf(process, sizeof(process), ", process %" PRId64, m->vm_pid);
 	if (m->parent >= 0 && !m->traced && !m->pid_known && has_thread(run, row))
 		snprintf(notes, room,
-			 "%s, not traced, process unknown: vCPUs of one VM may stand apart", what);
+			 "%s, not traced, process unknown: may be part of another VM listed here",
+			 what);
 	else
 		snprintf(notes, room, "%s%s%s%s%s%s%s", what, process, *m->release ? ", " : "",
 			 m->release, m->traced ? "" : ", not traced",

@@ -204,7 +204,7 @@ static enum exit_code answer(const struct invocation *inv, struct question *q)
 	else
 		why_print_text(inv, q, begin, end);
 	sonde_facts_free(q->facts);
-	return code;
+	return EXIT_DONE;
 }
 
 static enum exit_code run_why(const struct invocation *inv)

@@ -299,9 +299,9 @@ void why_print_text(const struct invocation *inv, const struct question *q, int6
 	struct sonde_machine l0;
 
 	sonde_machine(q->run, 0, &l0);
-	fprintf(inv->screen.out, "%s: %s%s from %s, ", l0.name,
-		unit_length(length, end - begin, is_ns), inv->common.time ? "" : " traced",
-		unit_time(from, begin, is_ns));
+	screen_say(&inv->screen, "%s: %s%s from %s, ", l0.name,
+		   unit_length(length, end - begin, is_ns), inv->common.time ? "" : " traced",
+		   unit_time(from, begin, is_ns));
 	if (opt->slower_than)
 		fprintf(inv->screen.out, "delays of %s or more, longest first\n",
 			unit_length(length, q->slower_than, is_ns));

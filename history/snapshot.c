@@ -30,12 +30,13 @@ void snapshot_put(struct bytes *out, ns_t at, const struct snapshot_entry *list,
 	uint64_t len_bytes = SNAPSHOT_HEADER_BYTES + array_bytes(nr, w.attr) +
 			     array_bytes(nr, w.value) + array_bytes(nr, w.since) + BITS_SLACK_BYTES;
 	uint8_t *h = bytes_room(out, len_bytes);
-	struct bits_sink attrs = {.p = h + SNAPSHOT_HEADER_BYTES};
-	struct bits_sink values = {.p = attrs.p + array_bytes(nr, w.attr)};
-	struct bits_sink since = {.p = values.p + array_bytes(nr, w.value)};
+	struct bits_sink attrs = {0}, values = {0}, since = {0};
 
 	if (!h)
 		return;
+	attrs.p = h + SNAPSHOT_HEADER_BYTES;
+	values.p = attrs.p + array_bytes(nr, w.attr);
+	since.p = values.p + array_bytes(nr, w.value);
 	set_u32(h, nr);
 	h[4] = (uint8_t)w.attr;
 	h[5] = (uint8_t)w.value;

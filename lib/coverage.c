@@ -6,20 +6,22 @@
 
 #include "base/figure.h"
 #include "base/units.h"
-#include "clock/rates.h"
 #include "source/cover.h"
+#include "source/ticks.h"
 
 static void tell_end(const struct trace *t, unsigned cpu, uint64_t ticks, const char *what,
 		     void (*tell)(const char *text, void *data), void *data)
 {
-	ns_t length = figure_round((double)ticks / rates_ticks_per_us(t) * 1000);
+	bool is_time = ticks_have_rate(t);
+	double per_us = is_time ? ticks_per_us(t) : 1000;
+	ns_t length = figure_round((double)ticks / per_us * 1000);
 	char text[512], unit[UNIT_TEXT];
 
-	if (length <= COVER_ENDS_TOGETHER_NS)
+	if (ticks <= ticks_in(t, COVER_ENDS_TOGETHER_NS))
 		return;
 	snprintf(text, sizeof(text),
 		 "%s: the stream of CPU %u %s the trace does, by %s: nothing is known of it there",
-		 t->path, cpu, what, unit_length(unit, length, true));
+		 t->path, cpu, what, unit_length(unit, length, is_time));
 	tell(text, data);
 }
 

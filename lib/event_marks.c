@@ -25,7 +25,9 @@ void event_marks_follow(struct event_marks *m, unsigned input, const struct even
 {
 	if (e->kind == EV_SCHED_SWITCH)
 		m->running[input] = (int32_t)e->arg[1];
-	else if (e->tid >= 0 || e->kind == EV_LOST)
+	else if (e->kind == EV_LOST)
+		m->running[input] = -1;
+	else if (e->tid >= 0)
 		m->running[input] = e->tid;
 }
 

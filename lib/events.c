@@ -452,6 +452,7 @@ static void describe(const struct sonde_events *e, const struct event *event, ns
 	out->machine_name = m->name;
 	out->cpu = e->is_mark ? e->mark.cpu : s->stream->cpu;
 	out->tid = e->is_mark			    ? e->mark.tid :
+		   event->kind == EV_LOST	    ? -1 :
 		   s->stream->trace->user_space ? event_marks_user(&e->marks, e->run.input, event) :
 						  event->tid;
 	out->kind = event_kind_name(e->is_mark ? EV_MARK : (enum event_kind)event->kind);

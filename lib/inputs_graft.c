@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "clock/compose.h"
-#include "clock/rates.h"
 #include "source/span.h"
+#include "source/ticks.h"
 
 /* From the tree's times to the run's: out = (t - from) * scale + to. */
 struct shift {
@@ -39,7 +39,7 @@ static ns_t first_of_all(const struct topology *t)
 /* Units of the topology's time in a microsecond, as far as is known. */
 static double units_per_us(const struct topology *t)
 {
-	return t->ticks_are_ns ? 1000 : rates_ticks_per_us(t->machines[0].trace);
+	return t->ticks_are_ns ? 1000 : ticks_per_us(t->machines[0].trace);
 }
 
 static struct shift find_shift(const struct topology *t, const struct topology *tree)

@@ -32,6 +32,7 @@ struct mark {
 	int cpu;
 	uint64_t first, last; /* ticks */
 	uint64_t packets, len_bytes;
+	bool empty; /* nothing in it tells */
 };
 
 /* One of several that say to be the same trace. */
@@ -89,11 +90,13 @@ static int make_mark(struct stream *s, struct mark *out)
 		out->first = last ? s->packets[0].begin : 0;
 		out->last = last ? last->end : 0;
 		out->packets = s->nr_packets;
+		out->empty = !last;
 		for (uint32_t i = 0; i < s->nr_packets; i++)
 			out->len_bytes += s->packets[i].len_bytes;
 		return 0;
 	}
 	ret = stream_first_tick(s, &first_event);
+	out->empty = !ret;
 	if (ret > 0)
 		ret = stream_last_tick(s, &last_event);
 	out->first = first_event.v;
@@ -129,23 +132,30 @@ static int make_marks(struct member *m)
 	return ret;
 }
 
-static unsigned count_twins(const struct member *of, const struct member *in)
+/* Of those with something in them: streams without are all alike, and prove nothing. */
+static unsigned count_twins(const struct member *of, const struct member *in, unsigned *nr_full)
 {
 	unsigned twins = 0;
 
-	for (unsigned i = 0; i < of->trace->nr_streams; i++)
+	*nr_full = 0;
+	for (unsigned i = 0; i < of->trace->nr_streams; i++) {
+		if (of->marks[i].empty)
+			continue;
+		++*nr_full;
 		twins += has_twin(&of->marks[i], in->marks, in->trace->nr_streams);
+	}
 	return twins;
 }
 
 static enum shared shared_content(const struct member *a, const struct member *b)
 {
-	unsigned twins_a = count_twins(a, b);
-	unsigned twins_b = count_twins(b, a);
+	unsigned full_a, full_b;
+	unsigned twins_a = count_twins(a, b, &full_a);
+	unsigned twins_b = count_twins(b, a, &full_b);
 
-	if (twins_a == a->trace->nr_streams && twins_b == b->trace->nr_streams)
-		return SHARED_ALL;
-	return twins_a || twins_b ? SHARED_SOME : SHARED_NOTHING;
+	if (!twins_a && !twins_b)
+		return SHARED_NOTHING;
+	return twins_a == full_a && twins_b == full_b ? SHARED_ALL : SHARED_SOME;
 }
 
 /* ---- copies and parts ---------------------------------------------------------------------- */

@@ -588,8 +588,9 @@ static void tell(const struct search *s)
 	if (s->too_many)
 		trace_problem(s->host,
 			      "%llu hypercalls with events of guests are left out: more than %u "
-			      "threads send any, or more than %u nested vCPUs of one VM",
-			      (unsigned long long)s->too_many, THREADS_MAX, NESTED_OF_VM);
+			      "threads send any, or more than %u nested vCPUs, or %u of one VM",
+			      (unsigned long long)s->too_many, THREADS_MAX, NESTED_MAX,
+			      NESTED_OF_VM);
 }
 
 int within_find(struct within *out, struct trace *host, const struct within_options *opt,

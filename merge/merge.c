@@ -61,6 +61,17 @@ struct merge {
 	bool stopping;
 };
 
+/* What e shows of what is in front of it; false: the event at hand says so itself. */
+static bool needs_gap(struct seam *seam, struct event *e, ticks_t *from)
+{
+	if (!seam_breaks(seam, e, from))
+		return false;
+	if (e->kind != EV_LOST)
+		return true;
+	seam_widen(e, *from);
+	return false;
+}
+
 /* Puts the gaps that the events show between them; there is room for one before each. */
 static void show_seams(struct seam *seam, struct batch *b)
 {
@@ -70,7 +81,7 @@ static void show_seams(struct seam *seam, struct batch *b)
 
 	for (unsigned i = 0; i < b->nr; i++) {
 		at[nr] = (uint16_t)i;
-		nr += seam_breaks(seam, &b->events[i], &from[nr]);
+		nr += needs_gap(seam, &b->events[i], &from[nr]);
 	}
 	b->nr += nr;
 	while (nr--) {

@@ -11,6 +11,7 @@
 #include "model/machine.h"
 #include "model/thread.h"
 #include "source/cover.h"
+#include "source/ticks.h"
 
 static int by_time(const void *a, const void *b)
 {
@@ -58,13 +59,14 @@ static int add_begin(struct model *m, struct machine_state *mc, unsigned number,
 				.kind = MOMENT_CPU_BEGIN,
 				.value = number};
 	ns_t before = ns_since(moment.t, clock_to_l0(mc->clock, (ticks_t){all->first}));
+	uint64_t apart = ticks_in(mc->trace, COVER_ENDS_TOGETHER_NS);
 	int ret = 0;
 
 	if (cpu->any && cpu->first != all->first) {
 		mc->nr_uncovered++;
 		ret = add(m, moment, room);
 	}
-	if (cpu->late && before > COVER_ENDS_TOGETHER_NS)
+	if (cpu->late && count_less(cpu->first, all->first) > apart)
 		loss_add(mc, (int)number, moment.t - before, moment.t, -1);
 	moment.kind = MOMENT_RUNS;
 	moment.tid = cpu->running;
@@ -87,6 +89,7 @@ static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
 {
 	ns_t first = clock_to_l0(mc->clock, (ticks_t){all->first});
 	ns_t last = clock_to_l0(mc->clock, (ticks_t){all->last});
+	uint64_t apart = ticks_in(mc->trace, COVER_ENDS_TOGETHER_NS);
 	struct moment moment = {.machine = mc, .kind = MOMENT_CPU_END, .value = number};
 
 	if (!cpu->there) {
@@ -103,7 +106,7 @@ static int add_cpu(struct model *m, struct machine_state *mc, unsigned number,
 		if (ret)
 			return ret;
 		/* Of a cut one its trace tells, and it has the loss. */
-		if (!cpu->cut && ns_since(last, moment.t) > COVER_ENDS_TOGETHER_NS)
+		if (!cpu->cut && count_less(all->last, cpu->last) > apart)
 			tell_early_end(m, mc, number, moment.t, last);
 	}
 	return add_begin(m, mc, number, cpu, all, room);

@@ -120,18 +120,100 @@ static void join_process(struct machine_state *vm, const struct thread *host)
 }
 
 /* What was known at a vCPU's first event is used already; more may have come to light since. */
-static void by_process(struct model *m)
+static void learn_processes(struct model *m, bool traced)
 {
 	for (uint32_t i = 0; i < m->nr_cpus; i++) {
 		const struct thread *host = m->cpus[i]->vcpu.host;
 		struct machine_state *vm = machine_root(m->cpus[i]->machine);
 
-		if (!host || machine_process_of(host) < 0)
+		if (!host || machine_process_of(host) < 0 || !vm->trace == traced)
 			continue;
-		if (!vm->trace)
+		if (!traced)
 			join_process(vm, host);
 		machine_learn_process(machine_root(vm), host);
 	}
+}
+
+static bool lived_together(const struct thread *a, const struct thread *b)
+{
+	return a->begin <= b->end && b->begin <= a->end;
+}
+
+/* Threads of both were there at one time: what has the same number was the same process. */
+static bool were_together(const struct machine_state *a, const struct machine_state *b)
+{
+	for (const struct cpu *x = a->first_cpu; x; x = x->next_of_machine) {
+		for (const struct cpu *y = b->first_cpu; x->vcpu.host && y; y = y->next_of_machine) {
+			if (y->vcpu.host && lived_together(x->vcpu.host, y->vcpu.host))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Of a VM that has a trace, CPUs have their own numbers. */
+static bool all_numbered(struct machine_state *vm)
+{
+	bool all = true;
+
+	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->number < 0)
+			cpu->number = machine_number_by_name(cpu->vcpu.host);
+		all &= cpu->number >= 0;
+	}
+	return all;
+}
+
+/* Those of which the VM's own trace tells, too, but nothing told that they are these: the host saw
+ * when they ran, which nothing else says. */
+static void merge_numbered(struct machine_state *from, struct machine_state *to)
+{
+	for (struct cpu *cpu = from->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		for (struct cpu *same = to->first_cpu; same; same = same->next_of_machine) {
+			if (same->number != cpu->number || same->merged_into)
+				continue;
+			same->merged_into = cpu;
+			break;
+		}
+	}
+}
+
+/* The VM with a trace that is the process that @vm is; NULL none, or not proven. */
+static struct machine_state *traced_of(const struct machine_state *vm)
+{
+	const struct model *m = vm->model;
+
+	for (uint32_t i = 0; i < m->topo->nr_machines && vm->pid_known; i++) {
+		struct machine_state *traced = m->machines[i];
+
+		if (traced->trace && traced->pid_known && group_may_be_one(vm, traced) &&
+		    were_together(vm, traced))
+			return traced;
+	}
+	return NULL;
+}
+
+/* vCPUs that its own trace does not tell of, or that nothing was known to belong to it. */
+static void join_traced(struct model *m)
+{
+	for (uint32_t i = m->topo->nr_machines; i < m->nr_machines; i++) {
+		struct machine_state *vm = m->machines[i], *traced = NULL;
+
+		if (!vm->merged_into && vm->vm_pid >= 0 && !vm->trace)
+			traced = traced_of(vm);
+		if (!traced || !all_numbered(vm))
+			continue;
+		merge_numbered(vm, traced);
+		join(traced, vm);
+	}
+}
+
+/* First those without a trace: what collides with one that has is then known of all of a VM. */
+static void by_process(struct model *m)
+{
+	learn_processes(m, true);
+	learn_processes(m, false);
+	join_traced(m);
 }
 
 static int by_address(const void *a, const void *b)
@@ -296,7 +378,8 @@ static void by_guests(struct model *m)
 static void merge_cpu(struct cpu *from, struct cpu *to)
 {
 	from->merged_into = to;
-	to->path[0] = '\0'; /* each has a part of what it did: neither tells */
+	if (!to->machine->trace)
+		to->path[0] = '\0'; /* each has a part of what it did: neither tells */
 	if (machine_root(from->machine) != machine_root(to->machine))
 		join(machine_root(from->machine), machine_root(to->machine));
 }
@@ -309,21 +392,45 @@ static void merge_one(struct model *m, struct map *seen, struct cpu *cpu)
 
 	if (!same || m->cpus[*same]->nested_id != cpu->nested_id)
 		keep(m, seen, key, cpu->index);
-	else if (!cpu->merged_into)
+	else if (!cpu->merged_into && !cpu->machine->trace)
 		merge_cpu(cpu, m->cpus[*same]);
 }
 
-/* Those first that are known to be a CPU of a machine with a trace. */
+/* It is known to be a CPU of a machine with a trace: its own, in a VM with one, by that one's events. */
+static bool is_told(const struct cpu *cpu)
+{
+	return cpu->merged_into || cpu->machine->trace;
+}
+
+static bool is_nested(const struct cpu *cpu)
+{
+	return (cpu->nested_id || cpu->any_of) && !is_between(cpu->machine);
+}
+
+/* In a VM with a trace it is a guest of that vCPU, as it is where the trace does not tell which. */
+static void merge_any(struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_cpus; i++) {
+		struct cpu *cpu = m->cpus[i], *outer = cpu->any_of;
+
+		if (!outer || cpu->merged_into || !machine_root(outer->machine)->trace)
+			continue;
+		cpu->merged_into = outer;
+		join(machine_root(cpu->machine), machine_root(outer->machine));
+	}
+}
+
+/* Those first of which that is known. */
 static void merge_nested(struct model *m)
 {
 	struct map seen = {0};
 
+	merge_any(m);
 	for (unsigned known = 2; known--;) {
 		for (uint32_t i = 0; i < m->nr_cpus; i++) {
 			struct cpu *cpu = m->cpus[i];
 
-			if (!cpu->machine->trace && (cpu->nested_id || cpu->stands_for_all) &&
-			    !cpu->merged_into == !known)
+			if (is_nested(cpu) && is_told(cpu) == known)
 				merge_one(m, &seen, cpu);
 		}
 	}
@@ -342,7 +449,7 @@ static void number_cpus(struct machine_state *vm)
 			cpu->number = machine_number_by_name(cpu->vcpu.host);
 	}
 	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->stands_for_all || cpu->merged_into)
+		if (cpu->any_of || cpu->merged_into)
 			continue;
 		if (cpu->number >= 0 && machine_cpu_numbered(vm, cpu->number) == cpu)
 			continue;
@@ -375,19 +482,23 @@ static bool holds_traced(const struct machine_state *vm)
 	const struct model *m = vm->model;
 
 	for (uint32_t i = 0; i < m->topo->nr_machines; i++) {
-		if (is_between(m->machines[i]) && machine_root(m->machines[i]->parent) == vm)
+		const struct machine_state *guest = m->machines[i];
+
+		if (guest->trace && guest->parent && machine_root(guest->parent) == vm)
 			return true;
 	}
 	return false;
 }
 
-/* It stands for guests that nothing tells apart, and one of them has a trace. */
+/* It stands for guests that nothing tells apart, and one of them has a trace; or for one that was
+ * told by its address only, where the VM's own trace names them. */
 static bool stands_beside(const struct machine_state *vm)
 {
+	const struct machine_state *around = machine_root(vm->parent);
 	const struct cpu *cpu = vm->first_cpu;
 
-	return cpu && cpu->stands_for_all && !cpu->merged_into &&
-	       holds_traced(machine_root(vm->parent));
+	return cpu && !cpu->merged_into && (cpu->any_of || (cpu->nested_id && around->trace)) &&
+	       holds_traced(around);
 }
 
 static const char *evidence_of(const struct machine_state *vm, const struct thread *host)

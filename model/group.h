@@ -5,7 +5,8 @@
 #include "model/state.h"
 
 /*
- * Which vCPUs of VMs without a trace are one VM: decided at the end, on all that was seen.
+ * Which vCPUs are one VM, where that has no trace, or its trace lacks them: decided at the end, on
+ * all that was seen.
  *
  * Evidence, in this order:
  *
@@ -20,6 +21,11 @@
  *	guests     A guest with a trace was seen to run in both; or it is not known where it ran,
  *	           and only one VM was seen to run guests.  If there are several, "vm-unknown"
  *	           stands for the one.
+ *
+ * Of a VM with a trace are those, too, whose thread turns out to be of its process: both processes
+ * are known, not only who made their threads, had threads at one time, and no number was run by
+ * two.  A guest of such a vCPU that nothing tells apart is then "a guest of it", as it is where the
+ * VM's own trace does not tell which: context and exit name that vCPU, and nobody whom it serves.
  *
  * Only processes join vCPUs of the same number, and nothing those of different processes.  What
  * remains apart is told as machines of their own, with the evidence (or the lack of it) in words.

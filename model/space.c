@@ -160,7 +160,7 @@ void space_feed(struct machine_state *host, const struct event *e)
 	struct space *before;
 
 	vcpu = outer ? exited(outer, (uint64_t)e->arg[3]) : NULL;
-	if (!vcpu || vcpu->machine->trace || vcpu->stands_for_all)
+	if (!vcpu || vcpu->machine->trace || vcpu->any_of)
 		return;
 	learn_halves(vcpu->machine, cr3, (uint64_t)e->arg[4]);
 	before = vcpu->space;

@@ -140,7 +140,8 @@ struct cpu {
 	bool in_unhalted;	   /* ... it is in it */
 	uint64_t nested_id;    /* address of its vmcb12/vmcs12; 0 unknown or not nested */
 	uint64_t nested_pgd;   /* its nested page table, last seen */
-	bool stands_for_all;   /* for all nested vCPUs of a VM that nothing tells apart */
+	struct cpu *any_of;    /* it stands for all nested vCPUs of that one which nothing tells apart; NULL: no */
+	struct cpu *any_inner; /* of a vCPU: what stands for its own; NULL none */
 	char path[128];	       /* of its attributes in the history; \"\" when it has none */
 	struct thread *thread; /* runs now; NULL unknown */
 	struct thread *idle;   /* its TID 0; NULL not seen yet */
@@ -300,7 +301,6 @@ struct machine_state {
 	bool new_is_thread;	    /* ... made within its maker's process */
 	uint32_t losses;	    /* how many losses there were in its trace */
 	uint32_t nr_nested;	    /* nested VMs named by number so far, at the end */
-	struct cpu *nested_unknown; /* stands for all its nested vCPUs we cannot tell apart */
 	uint32_t *syscall_ids;	    /* owned: string ids by type (LTTng) or number, + 1 */
 	uint32_t nr_syscall_ids;
 	uint32_t nr_uncovered; /* CPUs that its trace does not cover now: no stream, or not now */

@@ -117,6 +117,17 @@ static void put_machines(struct model *m)
 	}
 }
 
+/* For which vCPU that was, from an index + 1.  0: none, or a guest of the vCPU that the thread runs,
+ * not known which; so what stands for any of them in a VM that has a trace after all: group.c. */
+static int64_t served_row(const struct model *m, uint32_t serves)
+{
+	const struct cpu *cpu = serves ? m->cpus[serves - 1] : NULL;
+
+	if (!cpu || (cpu->any_of && !cpu_root(cpu)->any_of))
+		return 0;
+	return cpu_root(cpu)->row + 1;
+}
+
 /* A kernel thread is a process of its own. */
 static int64_t process_of(const struct thread *th)
 {
@@ -250,7 +261,7 @@ static void put_contexts(struct model *m, uint32_t from)
 			(int64_t)context_thread(c) - 1,
 			context_mode(c),
 			c->detail,
-			serves ? cpu_root(m->cpus[serves - 1])->row + 1 : 0,
+			served_row(m, serves),
 			context_vmm(c),
 		};
 
@@ -267,7 +278,7 @@ static void put_wakes(struct model *m, uint32_t from)
 			cpu_root(w->vcpu)->row,
 			n->cause,
 			n->vector,
-			n->from ? n->from->row + 1 : 0,
+			n->from ? cpu_root(n->from)->row + 1 : 0,
 			n->by ? (int64_t)n->by->row : -1,
 			table_string(m, wake_evidence_text((enum wake_evidence)n->evidence)),
 			n->evidence == EVIDENCE_LOST,
@@ -304,7 +315,7 @@ static void put_exits(struct model *m, uint32_t from)
 		int64_t cells[] = {
 			k->reason,
 			k->isa,
-			k->serves ? cpu_root(m->cpus[k->serves - 1])->row + 1 : 0,
+			served_row(m, k->serves),
 			k->user,
 		};
 

@@ -205,18 +205,18 @@ static struct cpu *nested_by_address(struct cpu *vcpu, uint64_t address, uint64_
 	return cpu;
 }
 
-/* Stands for all nested vCPUs of a VM that nothing tells apart. */
-static struct cpu *nested_unknown(struct machine_state *vm)
+/* Stands for all nested vCPUs of a vCPU that nothing tells apart. */
+static struct cpu *any_inner(struct cpu *outer)
 {
 	struct machine_state *inner;
 
-	if (vm->nested_unknown)
-		return vm->nested_unknown;
-	inner = machine_add(vm->model, vm);
-	vm->nested_unknown = inner ? machine_cpu_add(inner, -1) : NULL;
-	if (vm->nested_unknown)
-		vm->nested_unknown->stands_for_all = true;
-	return vm->nested_unknown;
+	if (outer->any_inner)
+		return outer->any_inner;
+	inner = machine_add(outer->machine->model, outer->machine);
+	outer->any_inner = inner ? machine_cpu_add(inner, -1) : NULL;
+	if (outer->any_inner)
+		outer->any_inner->any_of = outer;
+	return outer->any_inner;
 }
 
 static void on_vmenter(struct cpu *vcpu, const struct event *e)
@@ -249,7 +249,7 @@ static void settle_start(struct cpu *vcpu, const struct machine_state *host)
 	if (v->starting && !v->vmenter && !host->sees_vmenter) {
 		v->nested = NESTED_YES;
 		if (!vcpu->machine->trace && !v->nested_cpu)
-			v->nested_cpu = nested_unknown(vcpu->machine);
+			v->nested_cpu = any_inner(vcpu);
 	}
 	v->starting = false;
 	v->vmenter = false;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/hypercalls_bpf.h"
-#include "base/map.h"
 #include "channel/hypercalls.h"
 #include "channel/vm_limits.h"
 #include "gen/hypertrace.skel.h"
@@ -18,24 +17,9 @@ struct hypercalls_bpf {
 	struct ring_buffer *ring;
 	void (*take)(void *data, const struct hc_record *r);
 	void *data;
-	struct map told[VM_USER_CALLS]; /* by a VM's process: skipped calls that @take knows of */
-	uint64_t unsaid;		/* skipped calls that no record could tell of */
-	bool is_elsewhere;		/* processes have other numbers here than in the kernel */
+	uint64_t unsaid;   /* skipped calls that no record could tell of */
+	bool is_elsewhere; /* processes have other numbers here than in the kernel */
 };
-
-/* Two vCPUs' records may come the other way round. */
-static void note_told(struct hypercalls_bpf *b, const struct hc_record *r)
-{
-	for (unsigned i = 0; i < VM_USER_CALLS && r->skipped; i++) {
-		uint32_t *told = map_get(&b->told[i], r->tgid);
-		uint32_t now = (uint32_t)(r->skipped >> 32 * i);
-
-		if (!told)
-			map_put(&b->told[i], r->tgid, now);
-		else if ((int32_t)(now - *told) > 0)
-			*told = now;
-	}
-}
 
 static int take_record(void *data, void *record, size_t len_bytes)
 {
@@ -43,7 +27,6 @@ static int take_record(void *data, void *record, size_t len_bytes)
 
 	if (len_bytes != sizeof(struct hc_record))
 		return 0;
-	note_told(b, record);
 	b->take(b->data, record);
 	return 0;
 }
@@ -167,19 +150,9 @@ void hypercalls_bpf_forget(struct hypercalls_bpf *b, uint64_t rip)
 		b->skel->bss->nr_sites--;
 }
 
-/* How many of that VM's calls were skipped, and no record has said so. */
-static uint32_t pending(const struct hypercalls_bpf *b, uint32_t tgid, unsigned kind,
-			const struct vm_limits *vm)
-{
-	const uint32_t *told = map_get(&b->told[kind], tgid);
-	uint32_t more = vm->skipped[kind] - (told ? *told : 0);
-
-	return more <= INT32_MAX ? more : 0;
-}
-
 static void tell_skipped(struct hypercalls_bpf *b, uint64_t key)
 {
-	uint32_t tgid = (uint32_t)(key >> 32), nr[VM_USER_CALLS];
+	uint32_t nr[VM_USER_CALLS];
 	struct hc_record r;
 	struct vm_limits vm;
 	unsigned kind = 0;
@@ -187,7 +160,7 @@ static void tell_skipped(struct hypercalls_bpf *b, uint64_t key)
 	if (bpf_map__lookup_elem(b->skel->maps.vms, &key, sizeof(key), &vm, sizeof(vm), 0))
 		return;
 	for (unsigned i = 0; i < VM_USER_CALLS; i++)
-		nr[i] = pending(b, tgid, i, &vm);
+		nr[i] = vm_limits_untold(&vm, i);
 	while (kind < VM_USER_CALLS && !nr[kind])
 		kind++;
 	if (kind == VM_USER_CALLS)
@@ -197,8 +170,6 @@ static void tell_skipped(struct hypercalls_bpf *b, uint64_t key)
 		b->unsaid += (uint64_t)nr[VM_FORGED] + nr[VM_MARK];
 		return;
 	}
-	r.skipped = vm_limits_skipped(&vm);
-	note_told(b, &r);
 	/* The record is one of those that it counts. */
 	vm.skipped[kind]--;
 	r.skipped = vm_limits_skipped(&vm);
@@ -212,7 +183,6 @@ static void forget_vm(struct hypercalls_bpf *b, uint64_t key)
 		uint64_t its = key | kind;
 
 		bpf_map__delete_elem(b->skel->maps.skipped, &its, sizeof(its), 0);
-		map_del(&b->told[kind], key >> 32);
 	}
 }
 
@@ -251,7 +221,5 @@ void hypercalls_bpf_close(struct hypercalls_bpf *b)
 		hypertrace_skel__detach(b->skel);
 	ring_buffer__free(b->ring);
 	hypertrace_skel__destroy(b->skel);
-	for (unsigned i = 0; i < VM_USER_CALLS; i++)
-		map_release(&b->told[i]);
 	free(b);
 }

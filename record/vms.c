@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mount.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -300,6 +301,20 @@ void vms_release(struct vms *v)
 	*v = (struct vms){0};
 }
 
+int vms_with_uuid(const struct vms *v, const char *uuid)
+{
+	int pid = 0;
+
+	for (unsigned i = 0; i < v->nr && *uuid; i++) {
+		if (strcasecmp(v->list[i].uuid, uuid) != 0)
+			continue;
+		if (pid && pid != v->list[i].pid)
+			return -1;
+		pid = v->list[i].pid;
+	}
+	return pid;
+}
+
 int vm_of_uuid(const char *uuid)
 {
 	struct vm_source source;
@@ -310,8 +325,7 @@ int vm_of_uuid(const char *uuid)
 		return 0;
 	vm_source_open(&source);
 	if (!vms_find(&source, &vms)) {
-		for (unsigned i = 0; i < vms.nr && !pid; i++)
-			pid = strcmp(vms.list[i].uuid, uuid) ? 0 : vms.list[i].pid;
+		pid = vms_with_uuid(&vms, uuid);
 		vms_release(&vms);
 	}
 	vm_source_close(&source);

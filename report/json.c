@@ -21,13 +21,16 @@ static void write_text(FILE *out, const char *text)
 		if (!len) {
 			fputs("\\ufffd", out);
 			s++;
+		} else if (len == 2 && utf8_is_control((const char *)s)) {
+			fprintf(out, "\\u%04x", s[1]); /* U+0080 to U+009F */
+			s += len;
 		} else if (len > 1) {
 			fwrite(s, 1, len, out);
 			s += len;
 		} else if (*s == '"' || *s == '\\') {
 			putc('\\', out);
 			putc(*s++, out);
-		} else if (*s < 0x20 || *s == 0x7f) {
+		} else if (utf8_is_control((const char *)s)) {
 			fprintf(out, "\\u%04x", *s++);
 		} else {
 			putc(*s++, out);

@@ -21,10 +21,12 @@ void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, u
 	}
 	n = snprintf(buf, room, "%s%s%s", sonde_mode_name(s->mode), *s->detail_text ? " " : "",
 		     s->detail_text);
-	if (s->serves >= 0 && n > 0 && (size_t)n < room) {
+	if (s->mode != SONDE_MODE_HYPERVISOR || n < 0 || (size_t)n >= room)
+		return;
+	if (s->serves >= 0)
 		sonde_cpu_label(run, s->serves, label, sizeof(label));
-		snprintf(buf + n, room - (size_t)n, " for %s", label);
-	}
+	snprintf(buf + n, room - (size_t)n, " for %s",
+		 s->serves >= 0 ? label : "a nested guest, not known which");
 }
 
 bool stack_is_uncertain(const struct sonde_stack *s, int64_t at)

@@ -28,11 +28,7 @@ static char *copy(char *buf, size_t room, const char *text, bool xml)
 
 	while (*text) {
 		unsigned len = utf8_length(text);
-		bool control = len == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f);
-		/* U+0080 to U+009F are control characters too. */
-		bool c1 =
-			len == 2 && (unsigned char)text[0] == 0xc2 && (unsigned char)text[1] < 0xa0;
-		const char *from = !len || control || c1 ? "?" : text;
+		const char *from = !len || utf8_is_control(text) ? "?" : text;
 		size_t out_len = from == text ? len : 1;
 
 		if (xml && from == text && entity(*text)) {

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/table.h"
+#include "report/safe.h"
 
 #include <errno.h>
 #include <libsmartcols/libsmartcols.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
+#define SAY_MAX 4096
 
 struct table {
 	struct libscols_table *scols;
@@ -204,6 +207,24 @@ int table_print(struct table *t)
 	scols_unref_table(t->scols);
 	free(t);
 	return ret;
+}
+
+void screen_say(const struct screen *screen, const char *format, ...)
+{
+	char text[SAY_MAX], safe[SAY_MAX];
+	size_t len = strlen(format);
+	bool ends_line = len && format[len - 1] == '\n';
+	va_list ap;
+	int said;
+
+	va_start(ap, format);
+	said = vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	if (said > 0 && ends_line && (size_t)said < sizeof(text))
+		text[said - 1] = '\0';
+	fputs(safe_text(safe, sizeof(safe), text), screen->out);
+	if (ends_line)
+		fputc('\n', screen->out);
 }
 
 void screen_title(const struct screen *screen, const char *title)

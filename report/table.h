@@ -41,6 +41,11 @@ void table_cell(struct table *t, int line, unsigned column, const char *text);
 void table_cell_color(struct table *t, int line, unsigned column, const char *color);
 int table_print(struct table *t);
 
+/* printf() of a line or a piece of one.  Whatever names are in it, it is text (safe.h): the only
+ * control character is a line feed where @format ends with one. */
+void screen_say(const struct screen *screen, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* "TITLE", bold when the screen has colour, with an empty line before it. */
 void screen_title(const struct screen *screen, const char *title);
 

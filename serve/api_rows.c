@@ -196,11 +196,14 @@ static const char *copy_row(FILE *out, const char *at, const char *end)
 
 int rows_join(FILE *out, const struct reply *even, const struct reply *odd)
 {
-	const char *end[] = {even->body + even->len_bytes, odd->body + odd->len_bytes};
-	const char *at[] = {even->body + HEAD_BYTES, odd->body + HEAD_BYTES};
+	const char *end[2], *at[2];
 
 	if (!even->body || !odd->body)
 		return -ENOMEM;
+	at[0] = even->body + HEAD_BYTES;
+	at[1] = odd->body + HEAD_BYTES;
+	end[0] = even->body + even->len_bytes;
+	end[1] = odd->body + odd->len_bytes;
 	fwrite(even->body, 1, HEAD_BYTES, out);
 	while (at[0] < end[0]) {
 		at[0] = copy_row(out, at[0], end[0]);

@@ -8,12 +8,13 @@
  * Holes that no tracer tells of.  In a CPU's stream each event is recorded by the thread that the
  * switch before went to.  Where one is not, events between the two are missing, whoever lost them:
  * packets or pages that are not there and leave no trace in a counter, or switches that the kernel
- * did not record.  Nothing is known from the last event on that fits.
+ * did not record.  Nothing is known from the last event on that fits.  A loss has the thread of the
+ * record before it, of whatever kind: where that is another, as much is unknown in front of it.
  *
  *	struct seam s = SEAM_INIT;
  *	for each event of the stream, in order:
  *		if (seam_breaks(&s, e, &from))
- *			nothing is known from @from up to e->time
+ *			nothing is known from @from up to e->time, or the end of the loss that it is
  *
  * Only streams that hold context switches can tell.
  */
@@ -40,7 +41,7 @@ static inline bool seam_breaks(struct seam *s, const struct event *e, ticks_t *f
 	}
 	if (unlikely(e->kind == EV_LOST)) {
 		s->running = -1;
-		return false;
+		return breaks && tid != s->leaving;
 	}
 	if (unlikely(breaks) && tid == s->leaving)
 		return false;
@@ -59,6 +60,13 @@ static inline struct event seam_lost(ticks_t from, ticks_t to)
 			      .kind = EV_LOST,
 			      .tid = -1,
 			      .arg = {0, (int64_t)from.v, (int64_t)to.v, 1}};
+}
+
+/* A loss that begins before the record that its reader has in front of it. */
+static inline void seam_widen(struct event *lost, ticks_t from)
+{
+	lost->time = from;
+	lost->arg[1] = (int64_t)from.v;
 }
 
 #endif

@@ -16,7 +16,7 @@ static enum exit_code run(const struct invocation *inv)
 		return EXIT_DONE;
 	}
 	if (inv->common.version) {
-		printf("sonde %s\n", sonde_version());
+		print_version();
 		return EXIT_DONE;
 	}
 	return inv->command->run(inv);
@@ -43,12 +43,14 @@ int main(int argc, char **argv)
 	if (!values)
 		return complain(&inv, EXIT_FAILED, "out of memory");
 	first = options_parse(sets, ARRAY_SIZE(sets), argc, argv, problem);
-	if (first < 0)
-		return complain(&inv, EXIT_USAGE, "%s; see sonde-agent --help", problem);
-	inv.values = values;
-	inv.operands = argv + first;
-	inv.nr_operands = argc - first;
-	code = run(&inv);
+	if (first < 0) {
+		code = complain(&inv, EXIT_USAGE, "%s; see sonde-agent --help", problem);
+	} else {
+		inv.values = values;
+		inv.operands = argv + first;
+		inv.nr_operands = argc - first;
+		code = run(&inv);
+	}
 	options_release(&sets[0]);
 	free(values);
 	return code;

@@ -241,6 +241,15 @@ static struct hc_record *room_for_one(enum vm_record of)
 	return bpf_ringbuf_reserve(&ring, sizeof(struct hc_record), 0);
 }
 
+/* That VM's skipped calls are told of: not those of a VM whose process had the same number. */
+static void note_told(uint64_t skipped)
+{
+	struct vm_limits *vm = skipped ? limits_of(vm_key()) : NULL;
+
+	if (vm)
+		vm_limits_tell(vm, skipped);
+}
+
 static void emit(struct thread *t, const struct hc_record *r)
 {
 	struct hc_record *out = room_for_one(VM_CALL);
@@ -253,6 +262,7 @@ static void emit(struct thread *t, const struct hc_record *r)
 	out->lost = t->lost;
 	t->lost = 0;
 	bpf_ringbuf_submit(out, wake_flags(t, r));
+	note_told(r->skipped);
 }
 
 /* All but the vCPU's own: its number and RIP. */

@@ -32,6 +32,7 @@ int ctf_cursor_init(struct cursor *c, struct error *err)
 	cur->cs = c->stream->reader;
 	cur->plan = cur->cs->plan;
 	cur->file = UINT32_MAX;
+	cur->last_tid = -1;
 	if (c->packet && c->packet < c->packet_end && cur->cs->packets[c->packet].indexed)
 		cur->count_before = lost_count(c, cur, c->packet - 1);
 	c->buffer = cur;
@@ -113,11 +114,13 @@ void ctf_cursor_give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos,
 
 static void make_lost(struct cursor *c, struct event *e, uint64_t nr, uint64_t begin, uint64_t end)
 {
+	const struct ctf_cursor *cur = c->buffer;
+
 	memset(e, 0, sizeof(*e));
 	e->time.v = begin;
 	e->kind = EV_LOST;
 	e->type = (uint16_t)(c->stream->trace->nr_types - 1);
-	e->tid = -1;
+	e->tid = cur->last_tid;
 	e->arg[0] = (int64_t)nr;
 	e->arg[1] = (int64_t)begin;
 	e->arg[2] = (int64_t)(end > begin ? end : begin);
@@ -299,6 +302,9 @@ static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct even
 	uint64_t end = told ? told : cur->ceiling == UINT64_MAX ? cur->now.prev : cur->ceiling;
 	uint64_t lost = cur->damaged ? 0 : cur->discarded;
 
+	if (cur->last)
+		cur->last_tid = ctf_last_tid(cur);
+	cur->last = NULL;
 	cur->phase = BETWEEN_PACKETS;
 	c->packet++;
 	if (cur->damaged || cur->discarded)

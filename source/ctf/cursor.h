@@ -49,6 +49,8 @@ struct ctf_cursor {
 	struct clockwork now;
 	uint64_t ceiling;          /* none may be given out later */
 	uint64_t packet_end;       /* its last time, 0 = not told */
+	const uint8_t *last;       /* its last event so far; NULL: none */
+	int32_t last_tid;          /* ... of those before, of the last one; -1 not known */
 	uint64_t discarded;        /* events lost during it */
 	uint64_t count_before;     /* the packet in front's counter of lost events; UINT64_MAX = ? */
 	uint64_t forgotten_bytes;
@@ -65,6 +67,9 @@ static inline bool ctf_tell_once(struct ctf_cursor *cur, uint8_t what)
 {
 	return !(atomic_fetch_or(&cur->packet->told, what) & what);
 }
+
+/* The thread of the event at cur->last; -1 not known. */
+int32_t ctf_last_tid(const struct ctf_cursor *cur);
 
 /* Nothing after bit @pos of this packet can be read. */
 void ctf_cursor_give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos,

@@ -386,7 +386,7 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 	const uintptr_t place = (uintptr_t)ctf_place(cur->file, cur->file_bit);
 	const bool *wants = c->wants;
 	const uint64_t from = c->from;
-	const uint8_t *p = data + cur->pos / 8;
+	const uint8_t *p = data + cur->pos / 8, *last = cur->last, *before = last;
 	struct clockwork now = cur->now;
 	uint64_t left = c->records_left;
 	unsigned n = 0;
@@ -396,6 +396,8 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 		const uint8_t *begin = p;
 		struct ctf_id id;
 
+		before = last;
+		last = begin;
 		__builtin_prefetch(begin + PREFETCH_BYTES);
 		if (unlikely(end - p >= 4 && !load_u32(p)) && is_hole(cur, p, end)) {
 			ctf_cursor_give_up(c, cur, (uint64_t)(begin - data) * 8, CTF_ZEROS);
@@ -428,6 +430,7 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 		n++;
 	}
 	cur->now = now;
+	cur->last = p ? last : before;
 	c->records_left = left;
 	if (!p)
 		return n;
@@ -435,6 +438,20 @@ decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, uns
 	if (p >= end)
 		cur->phase = AT_PACKET_END;
 	return n;
+}
+
+int32_t ctf_last_tid(const struct ctf_cursor *cur)
+{
+	const uint8_t *end = cur->data + cur->end / 8;
+	const uint8_t *safe_end = cur->map->data + cur->map->len_bytes - LOAD_SLACK;
+	bool compact = cur->plan->header == CTF_HEADER_COMPACT;
+	struct ctf_cursor again = *cur; /* what reading it once more changes is not kept */
+	struct header h;
+	const uint8_t *p = read_lttng_header(cur->last, end, compact, &h);
+	const struct ctf_plan *plan = p ? ctf_plan_find(cur->plan, h.id) : NULL;
+	struct event e;
+
+	return plan && decode_record(&again, plan, p, end, safe_end, &e) ? e.tid : -1;
 }
 
 /* Any header.  Returns false after ctf_cursor_give_up(). */
@@ -486,6 +503,7 @@ static bool walk_event(struct cursor *c, struct ctf_cursor *cur, struct event *e
 		return false;
 	}
 	e->record = ctf_place(cur->file, cur->file_bit + begin);
+	cur->last_tid = e->tid;
 	if (plan->check_vcpu)
 		check_vcpu(c, cur, e);
 	return true;

@@ -7,7 +7,20 @@
  * many are missing, and not where.  So each place where one page ends and the next begins may be
  * it, and so may be what is in front of the first page, and behind the last one.
  *
- * Who cuts an excerpt out of a file leaves the counters as they were.
+ * Who cuts an excerpt out of a file leaves the counters as they were.  They prove nothing then, so
+ * it must be known whether a file is one.  What an excerpt is: all events of one stretch of time, and
+ * not all of the recording's.  So a file is none
+ *
+ *	- that Sonde recorded: its excerpts have another recorder's name;
+ *	- of which a CPU has all of its events;
+ *	- of which a CPU lacks an event in front of the file's last one, namely the one that the
+ *	  counters have as the oldest when they were read: it ends in the midst of the stretch;
+ *	- of which a CPU goes on to the recording's end and has the most of its events.
+ *
+ * The first three are proofs.  The last is none: it takes a long excerpt from the end of a recording
+ * for a file with gaps, which is less than is known.  What is left is taken for an excerpt.  That too
+ * is no proof: a file that lost pages of all CPUs, and more than half or the end, looks the same.
+ * There a state may last through a gap that nothing else shows, and sonde check gives both counts.
  */
 #include "source/dat/reader.h"
 
@@ -42,19 +55,38 @@ static bool has_most(const struct dat_stream *ds)
 	return kept(ds) >= ds->stat_least / 2;
 }
 
-/*
- * An excerpt has not all of any CPU's events.  It ends before the recording did, or holds the
- * smaller part of it: that is how the two are told apart, where nothing else tells.  Sonde's
- * excerpts have another recorder's name.
- */
+/* When the last event is of all that the file has. */
+static uint64_t last_of_file(const struct trace *t)
+{
+	uint64_t last = 0;
+
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct dat_stream *ds = own_stream(t, i);
+		uint64_t seen = ds ? atomic_load(&ds->last_seen) : 0;
+
+		last = seen > last ? seen : last;
+	}
+	return last;
+}
+
+/* An event of the CPU is missing in front of others that are there. */
+static bool ends_within(const struct dat_stream *ds, uint64_t last)
+{
+	return ds->stat_oldest && !reaches_end(ds) && ds->stat_oldest <= last;
+}
+
+/* See above. */
 static bool is_excerpt(const struct trace *t)
 {
+	uint64_t last = last_of_file(t);
+
 	if (!strcmp(t->tracer, "sonde"))
 		return false;
 	for (unsigned i = 0; i < t->nr_streams; i++) {
 		const struct dat_stream *ds = own_stream(t, i);
 
-		if (ds && (is_whole(ds) || (reaches_end(ds) && has_most(ds))))
+		if (ds && (is_whole(ds) || ends_within(ds, last) ||
+			   (reaches_end(ds) && has_most(ds))))
 			return false;
 	}
 	return true;

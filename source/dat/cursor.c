@@ -44,6 +44,7 @@ struct dat_cursor {
 	uint64_t time; /* running time of the page */
 	uint64_t last; /* time of the last event */
 	bool has_last;
+	int32_t last_tid; /* of the last event; -1 not known */
 	bool probing;	 /* only the time of the last event is asked for */
 	bool gap;	 /* what comes before the next page could not be decoded */
 	bool told_cut;	 /* that the stream's end is missing was handed out */
@@ -180,7 +181,7 @@ static void lost_before(struct dat_cursor *k, uint64_t nr, uint64_t time)
 	k->lost = (struct event){
 		.time = {begin},
 		.kind = EV_LOST,
-		.tid = -1,
+		.tid = k->last_tid,
 		.arg = {nr == UINT64_MAX ? 0 : (int64_t)nr, (int64_t)begin,
 			(int64_t)(time > begin ? time : begin)},
 	};
@@ -369,7 +370,7 @@ static inline __attribute__((always_inline)) unsigned page_decode(struct dat_cur
 								  const bool swap)
 {
 	const uint8_t *pos = k->pos;
-	const uint8_t *record = pos;
+	const uint8_t *record = pos, *last = NULL;
 	const uint8_t *const end = k->end;
 	uint64_t time = k->time;
 	uint64_t from = k->c->from, left = k->c->records_left;
@@ -397,6 +398,7 @@ static inline __attribute__((always_inline)) unsigned page_decode(struct dat_cur
 			break;
 		}
 		time += h.delta;
+		last = pos;
 		kept++;
 		if (time >= from && event_fill(k, &events[n], record, pos, len, wants, swap))
 			events[n++].time.v = time;
@@ -406,6 +408,8 @@ static inline __attribute__((always_inline)) unsigned page_decode(struct dat_cur
 	k->time = time;
 	k->last = time;
 	k->has_last = true;
+	if (last)
+		k->last_tid = (int32_t)load32(last + k->d->events.form.tid_offset, swap);
 	k->tally.kept += kept;
 	k->c->records_left = left;
 	return n;
@@ -445,6 +449,7 @@ int dat_cursor_init(struct cursor *c, struct error *err)
 	c->buffer = k;
 	k->ds = ds;
 	k->d = ds->dat;
+	k->last_tid = -1;
 	for (unsigned i = 0; ds->packed && i < ARRAY_SIZE(k->buf); i++) {
 		k->buf[i] = calloc(1, (size_t)ds->chunk_max + DAT_LOAD_BYTES);
 		if (!k->buf[i])

@@ -21,7 +21,7 @@
  *	shifted.c          where streams are when bytes in front of them are missing
  *	page.h page.c      one page: does it hold together?
  *	far.c              pages whose times are far from all others
- *	counts.c           what the recorder counted, held against what there is
+ *	counts.c           what the recorder counted, held against what there is; what an excerpt is
  *	cursor.c           the decoding loop
  *	field.c            any field by name, and events as text
  *	dat.c              open and release

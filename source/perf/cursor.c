@@ -22,6 +22,7 @@ struct perf_cursor {
 	bool lost_waits; /* @lost has to be handed out before the items */
 	struct event lost;
 	uint64_t last; /* time of the last event; never goes back */
+	const uint8_t *last_raw; /* the last tracepoint's own record */
 };
 
 static void issue(struct perf_cursor *k, enum perf_issue what)
@@ -42,12 +43,15 @@ static void issue(struct perf_cursor *k, enum perf_issue what)
 							 s->cpu, texts[what]);
 }
 
-static void lost_between(struct event *e, uint64_t nr, uint64_t from, uint64_t to)
+static void lost_between(const struct perf_cursor *k, struct event *e, uint64_t nr, uint64_t to)
 {
+	uint64_t from = k->last;
+	uint16_t tid_offset = k->p->events.form.tid_offset;
+
 	*e = (struct event){
 		.time = {from},
 		.kind = EV_LOST,
-		.tid = -1,
+		.tid = k->last_raw ? (int32_t)load_u32(k->last_raw + tid_offset) : -1,
 		.arg = {(int64_t)(nr <= INT64_MAX ? nr : 0), (int64_t)from,
 			(int64_t)(to > from ? to : from)},
 	};
@@ -168,7 +172,7 @@ static void packet_enter(struct perf_cursor *k)
 	if (k->last < first->before)
 		k->last = first->before;
 	if (first->gap && k->nr) {
-		lost_between(&k->lost, UINT64_MAX, k->last, k->items[0].key);
+		lost_between(k, &k->lost, UINT64_MAX, k->items[0].key);
 		k->lost_waits = true;
 	}
 }
@@ -183,7 +187,7 @@ static void packet_leave(struct perf_cursor *k)
 	k->in_packet = false;
 	k->c->packet++;
 	if (packet->until) {
-		lost_between(&k->lost, UINT64_MAX, k->last, packet->until);
+		lost_between(k, &k->lost, UINT64_MAX, packet->until);
 		k->lost_waits = true;
 	}
 }
@@ -224,6 +228,7 @@ static bool fill_sample(struct perf_cursor *k, struct event *e, const struct per
 		issue(k, PERF_BAD_SAMPLE);
 		return false;
 	}
+	k->last_raw = raw;
 	plan = dat_plan_of(events, raw, false);
 	if (unlikely(!plan->type))
 		issue(k, PERF_UNKNOWN_ID);
@@ -276,7 +281,7 @@ static bool fill_lost(struct perf_cursor *k, struct event *e, const struct perf_
 	to = place.time;
 	if (k->next < k->nr && k->items[k->next].key < to)
 		to = k->items[k->next].key;
-	lost_between(e, load_u64(r->data + 8), k->last, to);
+	lost_between(k, e, load_u64(r->data + 8), to);
 	return true;
 }
 

@@ -326,11 +326,11 @@ static int formats_read(struct perf *p, struct error *err)
 	return dat_events_init(&p->events, tables.ftrace, tables.events, err);
 }
 
-int perf_part_add(struct perf *p, uint64_t end, bool cut)
+int perf_part_add(struct perf *p, const struct perf_part *part)
 {
 	if (!room_for_one(&p->parts, p->nr_parts, &p->parts_room))
 		return -ENOMEM;
-	p->parts[p->nr_parts++] = (struct perf_part){end, cut};
+	p->parts[p->nr_parts++] = *part;
 	return 0;
 }
 
@@ -345,7 +345,7 @@ int perf_file_open(struct perf *p, struct error *err)
 		ret = read_header(p, err);
 	if (!ret && (p->compressed || p->directory))
 		ret = perf_join(p, err);
-	else if (!ret && perf_part_add(p, p->end, false))
+	else if (!ret && perf_part_add(p, &(struct perf_part){.end = p->end, .at = p->begin}))
 		ret = no_memory(p, err);
 	if (!ret)
 		ret = formats_read(p, err);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ struct walk {
 	struct perf *p;
 	struct perf_index *x;
 	uint64_t begin, end;   /* of this file's records */
+	uint32_t part;	       /* ... in the directory: 0 is its "data", 1 is "data.0" */
 	struct perf_cpu *last; /* whose record the last one was */
 	uint64_t last_next;    /* where that ends */
 	uint64_t lost, lost_samples; /* as two kinds of records have it: of the same events */
@@ -294,6 +296,23 @@ static void drop_last(struct walk *w, uint64_t at)
 	untake(w, c);
 }
 
+/* What the user has is the file that the records came from. */
+static void tell_skipped(const struct walk *w, uint64_t at, uint64_t len)
+{
+	const struct perf *p = w->p;
+	const char *slash = strrchr(p->trace->path, '/');
+	int dir_len = w->part && slash ? (int)(slash + 1 - p->trace->path) : 0;
+	uint64_t offset = at - w->begin + (p->compressed ? 0 : p->parts[w->part].at);
+	char name[32] = "";
+
+	if (w->part)
+		snprintf(name, sizeof(name), "data.%u", w->part - 1);
+	trace_problem(p->trace, "%.*s%s, offset %llu%s: %llu bytes are no records; they are skipped",
+		      w->part ? dir_len : (int)strlen(p->trace->path), p->trace->path, name,
+		      (unsigned long long)offset, p->compressed ? " when decompressed" : "",
+		      (unsigned long long)len);
+}
+
 /* Where records go on behind damaged bytes; the end when they do not. */
 static uint64_t resume(struct walk *w, uint64_t at)
 {
@@ -304,8 +323,7 @@ static uint64_t resume(struct walk *w, uint64_t at)
 	while (next < w->end && !is_chain(w, next))
 		next += STEP_BYTES;
 	next = next < w->end ? next : w->end;
-	trace_problem(p->trace, "%s, offset %llu: %llu bytes are no records; they are skipped",
-		      p->trace->path, (unsigned long long)at, (unsigned long long)(next - at));
+	tell_skipped(w, at, next - at);
 	p->trace->loss.bytes_skipped += next - at;
 	p->trace->loss.unknown++;
 	hole(w);
@@ -375,6 +393,7 @@ static int walk(struct walk *w, struct error *err)
 
 	w->end = p->begin;
 	for (uint32_t i = 0; i < p->nr_parts && !ret; i++) {
+		w->part = i;
 		w->begin = w->end;
 		w->end = p->parts[i].end;
 		ret = walk_part(w, err);

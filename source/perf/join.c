@@ -9,16 +9,20 @@
  * its parts repeats earlier ones: where what comes out is no chain of records, nothing of that part
  * is believed, nor of what follows.  In a directory "data" has the header, and
  * "data.0", "data.1" ... have the records of so many of perf's threads, each those of its own CPUs.
+ * Each must be a file of its own: what is written is bounded by what they hold together.
  */
 #include "source/perf/reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/map.h"
 #include "base/unnamed.h"
 
 #define CHUNK_BYTES (1u << 20)
@@ -33,6 +37,7 @@ struct join {
 	uint8_t *chunk; /* CHUNK_BYTES */
 	size_t used;
 	uint64_t written, most;
+	struct map inodes; /* owned: of the files joined so far */
 	int failed; /* what writing failed with, or -ENOMEM */
 	bool broken;
 
@@ -211,8 +216,10 @@ static void put_file(struct join *j, const struct mapfile *map, const char *path
 {
 	uint64_t at = put_records(j, map, begin, end);
 
+	struct perf_part part = {.end = written_to(j), .at = begin, .cut = at < end};
+
 	if (!j->failed)
-		j->failed = perf_part_add(j->p, written_to(j), at < end);
+		j->failed = perf_part_add(j->p, &part);
 	if (at == end || j->failed)
 		return;
 	trace_problem(j->p->trace,
@@ -220,6 +227,27 @@ static void put_file(struct join *j, const struct mapfile *map, const char *path
 		      path, (unsigned long long)at, (unsigned long long)(end - at));
 	j->p->trace->loss.bytes_skipped += end - at;
 	j->p->trace->loss.unknown++;
+}
+
+/* A file has one place: a directory of links to it would be written out as often as it has them.
+ * With the header's file all are on one file system, unless some are mounted there. */
+static int open_other(struct join *j, struct mapfile *map, const char *path, struct error *err)
+{
+	struct stat st;
+	int ret;
+
+	if (!lstat(path, &st) && S_ISLNK(st.st_mode))
+		return fail(err, -EINVAL, "%s is a link; perf record writes files there", path);
+	ret = mapfile_open(map, path, err);
+	if (ret || map->device != j->p->map.device)
+		return ret;
+	if (map_get(&j->inodes, map->inode))
+		ret = fail(err, -EINVAL, "%s is the same file as another one beside it", path);
+	else if (map_put(&j->inodes, map->inode, 1))
+		ret = fail(err, -ENOMEM, "out of memory opening %s", path);
+	if (ret)
+		mapfile_release(map);
+	return ret;
 }
 
 /* Those beside the header's file.  0; -ENOENT: there is none. */
@@ -236,9 +264,9 @@ static int put_others(struct join *j, struct error *err)
 		int len =
 			snprintf(path, sizeof(path), "%.*sdata.%u", dir_len, j->p->trace->path, nr);
 
-		if (len >= (int)sizeof(path) || access(path, F_OK))
+		if (len >= (int)sizeof(path) || faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW))
 			break;
-		ret = mapfile_open(&map, path, err);
+		ret = open_other(j, &map, path, err);
 		if (ret)
 			break;
 		j->most += RATIO_MAX * (uint64_t)map.len_bytes;
@@ -284,8 +312,9 @@ int perf_join(struct perf *p, struct error *err)
 	j.most = CHUNK_BYTES + RATIO_MAX * (p->end - p->begin);
 	j.chunk = malloc(CHUNK_BYTES);
 	j.zstd = ZSTD_createDCtx();
-	ret = j.chunk && j.zstd ? 0
-				: fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
+	ret = j.chunk && j.zstd && !map_put(&j.inodes, p->map.inode, 1)
+		      ? 0
+		      : fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
 	if (!ret) {
 		put_file(&j, &p->map, p->trace->path, p->begin, p->end);
 		if (p->directory)
@@ -293,6 +322,7 @@ int perf_join(struct perf *p, struct error *err)
 	}
 	if (!ret)
 		ret = use(&j, err);
+	map_release(&j.inodes);
 	ZSTD_freeDCtx(j.zstd);
 	free(j.chunk);
 	close(j.fd);

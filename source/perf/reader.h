@@ -72,7 +72,8 @@ struct perf_stream {
 /* Records that were in one file: none goes on in the next. */
 struct perf_part {
 	uint64_t end;
-	bool cut; /* more of them followed, which cannot be read */
+	uint64_t at; /* the first one's offset in that file */
+	bool cut;    /* more of them followed, which cannot be read */
 };
 
 struct perf {
@@ -105,7 +106,7 @@ void perf_file_release(struct perf *p);
 /* Makes them records of one file, not compressed: p->map, p->begin, p->end, p->parts. */
 int perf_join(struct perf *p, struct error *err);
 /* Behind those that are there.  -ENOMEM. */
-int perf_part_add(struct perf *p, uint64_t end, bool cut);
+int perf_part_add(struct perf *p, const struct perf_part *part);
 
 /*
  * What the pass over all records finds, by CPU.  @tasks are blocks of threads' names from before

@@ -3,6 +3,9 @@
  * Streams, one per CPU, and their packets.  A packet ends where all records behind it are younger
  * than all in it, so that each can be sorted alone; where that is nowhere for long, it ends all the
  * same, and what is older behind it is given the time before, and told of.
+ *
+ * A file's header says how many bytes of records there are.  Nothing says it of those of a directory:
+ * not even a record at their end does.  So each of their CPUs is known up to its last record.
  */
 #include "source/perf/reader.h"
 
@@ -137,6 +140,7 @@ static int stream_init(struct perf *p, struct stream *s, struct perf_index *x, u
 	s->nr_packets = cut(ps, s, false);
 	s->cut = c->holes != x->holes;
 	ps->packets[nr - 1].until = s->cut ? x->last : 0;
+	s->packets[nr - 1].end = p->directory && !s->cut ? c->max : 0;
 	for (uint32_t i = 0; i < nr; i++)
 		p->trace->len_bytes += s->packets[i].len_bytes;
 	return 0;

@@ -15,6 +15,10 @@ run 0 "$sonde" analyze samples/ftrace -o "$scratch/b.sonde" --format json
 json 'j["machines"] == 4 and j["traces"] == 4 and j["events"] > 30000 and not j["interrupted"]'
 json 'j["output_bytes"] == __import__("os").path.getsize(j["output"])'
 
+# A guest of a vCPU that nothing names is not that vCPU.
+run 0 "$sonde" state "$scratch/b.sonde" --at 76302590000ns --cpu 1
+says out "hypervisor MSR for a nested guest, not known which"
+
 # Names made from what is given.
 cd "$scratch"
 name() {

@@ -14,7 +14,7 @@ says err 'there is no command "nonsense"'
 run 2 "$sonde" --nonsense
 says err 'unknown option --nonsense before a command'
 run 0 "$sonde" --version
-grep -qE '^sonde [0-9]+\.[0-9]+\.[0-9]+$' "$scratch/out" || fail "--version"
+grep -qE '^sonde [0-9]+\.[0-9]+\.[0-9]+( \(commit [0-9a-f]{12}\))?$' "$scratch/out" || fail "--version"
 run 2 "$sonde" help nosuch
 says err 'there is no command "nosuch"'
 run 0 "$sonde" help report

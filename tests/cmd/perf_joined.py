@@ -167,6 +167,55 @@ def check_cut(paths):
         lib.check("CPU 1" not in done.stdout, f"{name}: {done.stdout}")
 
 
+def record_places(data):
+    """Where each record begins, and the end."""
+    at = 0
+    while at < len(data):
+        yield at
+        at += struct.unpack_from("<H", data, at + 6)[0]
+    yield at
+
+
+def check_cut_between(paths):
+    """No record says that a directory's file is whole: its CPU is known up to its last record."""
+    file = paths["directory"] / "data.0"
+    lib.check(checked(paths["directory"]).returncode == 0, "all of it is there")
+    data = file.read_bytes()
+    places = list(record_places(data))
+    file.write_bytes(data[:places[len(places) // 2]])
+    done = checked(paths["directory"])
+    file.write_bytes(data)
+    lib.check(done.returncode == 3 and "the stream of CPU 0 ends before the trace does" in done.stdout, done.stdout)
+    lib.check("CPU 1" not in done.stdout and "no records" not in done.stdout, done.stdout)
+
+
+def check_damaged_place(paths):
+    """What is no record is named by the file that it is in."""
+    file = paths["directory"] / "data.1"
+    data = file.read_bytes()
+    places = list(record_places(data))
+    begin, end = places[len(places) // 2], places[len(places) // 2 + 7]
+    file.write_bytes(data[:begin] + bytes(end - begin) + data[end:])
+    done = checked(paths["directory"])
+    file.write_bytes(data)
+    lib.check(done.returncode == 3 and f"data.1, offset {begin}: {end - begin} bytes are no records" in done.stdout, done.stdout)
+
+
+def check_links(paths):
+    """A file counts once, by whatever names: else links fill the disk."""
+    folder = paths["directory"]
+    for make, words in ((os.symlink, "data.2 is a link"), (os.link, "data.2 is the same file as another")):
+        for target, told in ((folder / "data.0", words), (folder / "data", words)):
+            make(target, folder / "data.2")
+            done = checked(folder)
+            (folder / "data.2").unlink()
+            lib.check(done.returncode and told in done.stdout + done.stderr, f"{make.__name__}: {done.stdout}")
+    os.symlink("nowhere", folder / "data.2")
+    done = checked(folder)
+    (folder / "data.2").unlink()
+    lib.check(done.returncode and "data.2 is a link" in done.stdout + done.stderr, done.stdout)
+
+
 def check_silent_damage(file, folder):
     """perf's stream has no checksum: what comes out of a damaged part is not what went in, as records that make no sense show."""
     others, cpus = file.split()
@@ -233,6 +282,9 @@ def main():
         check_one_cpu(file, folder)
         check_damaged(file, folder)
         check_cut(paths)
+        check_cut_between(paths)
+        check_damaged_place(paths)
+        check_links(paths)
         check_pipe(paths)
         check_silent_damage(file, folder)
         check_missing(file, paths, folder)

@@ -159,6 +159,22 @@ def check_strangers(scratch, want):
     lib.check(0 < len(got) < len(want), f"{len(got)} events beside a part with other classes")
 
 
+def check_empty(scratch, want):
+    """Chunks in which nothing happened are alike, and are no copies of each other."""
+    root = scratch / "empty"
+    streams = read_all(HOST)
+    part(root / "kernel", HOST, True, **streams)
+    for i in range(2):
+        part(root / f"archives/2026112{i}T101112+0000-{i + 1}/kernel", HOST, False, **dict.fromkeys(streams, []))
+    got, messages = with_messages(root)
+    lib.check(got == want and "same trace" not in messages, f"{len(got)} events, messages: {messages}")
+    copied = scratch / "copied"
+    for name in ("one", "two"):  # of which a CPU has no events
+        part(copied / name, HOST, False, ch0_0=streams["ch0_0"], ch0_1=[])
+    got, messages = with_messages(copied)
+    lib.check("are the same trace; the first is used" in messages, f"messages: {messages}")
+
+
 def check_peer(scratch, folders):
     """As many events as babeltrace2 finds, where no packet is there twice."""
     if not shutil.which("babeltrace2"):
@@ -183,6 +199,7 @@ def main():
         check_being_written(scratch, want)
         check_missing(scratch, want)
         check_strangers(scratch, want)
+        check_empty(scratch, want)
         check_all_machines(scratch)
         check_peer(scratch, ["rotated2", "rotated3", "rotated7", "sizedTrue"])
 

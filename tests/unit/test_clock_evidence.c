@@ -432,6 +432,38 @@ static void many_copies_are_none(void **state)
 	unmake_copied(&w);
 }
 
+/* A payload that the guest recorded twice is of neither time. */
+static void what_a_guest_says_twice_tells_nothing(void **state)
+{
+	struct copied w;
+
+	(void)state;
+	make_copied(&w, 0);
+	add_call(&w.guest.requests, 7, (CALLS + 1) * 1000, -1);
+	add_call(&w.guest.acks, 7, (CALLS + 1) * 1000 + 50, -1);
+	assert_int_equal(pairs_count(w.index, &(struct pair_guest){.sample = &w.guest}), CALLS - 1);
+	unmake_copied(&w);
+}
+
+/* Two threads that each made calls of their own count; what both made is no pair of either. */
+static void what_two_made_is_of_neither(void **state)
+{
+	struct copied w;
+
+	(void)state;
+	make_copied(&w, 0);
+	for (size_t i = 0; i < w.host.calls.nr; i++)
+		w.host.calls.list[i].tid = i < CALLS / 2 ? VCPU_TID : 900;
+	for (uint64_t i = CALLS / 2 + 1; i <= CALLS / 2 + COPIES; i++)
+		add_call(&w.host.calls, i, i * 1000 + 25, VCPU_TID);
+	call_index_release(w.index);
+	sample_settle(&w.host);
+	assert_int_equal(call_index_make(&w.index, &w.host), 0);
+	assert_int_equal(pairs_count(w.index, &(struct pair_guest){.sample = &w.guest}),
+			 CALLS - COPIES);
+	unmake_copied(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -445,6 +477,8 @@ int main(void)
 		cmocka_unit_test(a_counters_rate_is_measured),
 		cmocka_unit_test(whose_call_it_is_the_host_lists),
 		cmocka_unit_test(many_copies_are_none),
+		cmocka_unit_test(what_a_guest_says_twice_tells_nothing),
+		cmocka_unit_test(what_two_made_is_of_neither),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include "source/ctf/reader.h"
 #include "tests/unit/ctf_build.h"
+#include "tests/unit/lost_thread.h"
 
 #include <errno.h>
 
@@ -177,6 +178,37 @@ static void discarded_events(void **state)
 	assert_int_equal(o.trace->streams[0].packets[1].lost, 7);
 	assert_int_equal(o.trace->loss.events, 7);
 	assert_int_equal(o.trace->loss.unknown, 0);
+	close_trace(&o);
+}
+
+/* Events of both kinds of plan, and a packet that ends within one. */
+static void a_loss_has_the_thread_before_it(void **state)
+{
+	struct bits b = {0};
+	uint64_t within_last = 0;
+
+	(void)state;
+	for (unsigned p = 0; p < 3; p++) {
+		packet_begin(&b, &(struct packet_form){.begin = 100 * (p + 1), .seq_num = p});
+		for (unsigned i = 0; i < 3; i++) {
+			unsigned id = 1 + (i + p) % 2;
+
+			compact(&b, id, 100 * (p + 1) + i);
+			put_bits(&b, 10 * p + i, 32);
+			if (id == 1)
+				put_bits(&b, 5, 32);
+			else
+				put_string(&b, "text");
+		}
+		within_last = b.pos - 3 * 8;
+		packet_end(&b, 100 * (p + 1) + 50, p, 4096);
+	}
+	b.pos = within_last;
+	build_trace(&o,
+		    BUILD_METADATA(BUILD_COMPACT "event.context := struct { int32_t _tid; };\n",
+				   BUILD_EVENT(1, "e", "uint32_t x;")
+				   BUILD_EVENT(2, "s", "string s;")), &b);
+	assert_int_equal(losses_have_the_thread_before(o.trace), 2);
 	close_trace(&o);
 }
 
@@ -1052,6 +1084,7 @@ int main(void)
 		cmocka_unit_test(step_back_between_packets),
 		cmocka_unit_test(late_end),
 		cmocka_unit_test(discarded_events),
+		cmocka_unit_test(a_loss_has_the_thread_before_it),
 		cmocka_unit_test(snapshot),
 		cmocka_unit_test(no_count),
 		cmocka_unit_test(lost_packets),

@@ -580,6 +580,52 @@ static void hostile_metadata(void **state)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "struct { ");
 	write_file(&o, "metadata", text, n);
 	assert_true(open_dir(&o) < 0);
+	n = (size_t)snprintf(text, sizeof(text),
+			     "trace { major = 1; minor = 8; byte_order = le; };\nstruct s {");
+	while (n < 1 << 16)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, " a_word_of_a_name");
+	n += (size_t)snprintf(text + n, sizeof(text) - n, " x; };\n");
+	write_file(&o, "metadata", text, n);
+	assert_true(open_dir(&o) < 0);
+	assert_non_null(strstr(o.err.text, "type name is longer"));
+	close_trace(&o);
+}
+
+/* More sequences, each with a length of its own, than a plan has room for: such records are read
+ * the slow way. */
+static void more_lengths_than_a_plan_has(void **state)
+{
+	enum { LENGTHS = 150, IN_RUN = 50 };
+	static char metadata[96 * LENGTHS], fields[64 * LENGTHS], text[1 << 16];
+	struct bits b = {0};
+	size_t n = 0;
+
+	(void)state;
+	packet_begin(&b, &(struct packet_form){.begin = 0});
+	compact(&b, 0, 1);
+	for (unsigned i = 0; i < LENGTHS; i++) {
+		bool ends_run = i % IN_RUN == IN_RUN - 1;
+
+		n += (size_t)snprintf(fields + n, sizeof(fields) - n, "uint8_t n%u;", i);
+		put_bits(&b, 1, 8);
+		if (!ends_run)
+			continue;
+		n += (size_t)snprintf(fields + n, sizeof(fields) - n, "uint8_t a%u[n%u];\n", i, i);
+		put_bits(&b, i, 8);
+	}
+	for (unsigned i = 0; i < LENGTHS; i++) {
+		n += (size_t)snprintf(fields + n, sizeof(fields) - n, "uint8_t b%u[n%u];\n", i, i);
+		put_bits(&b, i, 8);
+	}
+	packet_end(&b, 100, 0, 8192);
+	snprintf(metadata, sizeof(metadata),
+		 "%sevent { name = \"e\"; id = 0; stream_id = 0; fields := struct {\n%s}; };\n",
+		 BUILD_METADATA(BUILD_COMPACT, ""), fields);
+	build_trace(&o, metadata, &b);
+	assert_int_equal(o.nr, 1);
+	trace_event_print(&o.trace->streams[0], &o.events[0], text, sizeof(text));
+	assert_non_null(strstr(text, "a49=[49]"));
+	assert_non_null(strstr(text, "b149=[149]"));
 	close_trace(&o);
 }
 
@@ -600,6 +646,7 @@ int main(void)
 		cmocka_unit_test(ctf2_concatenated),
 		cmocka_unit_test(broken_event_class),
 		cmocka_unit_test(hostile_metadata),
+		cmocka_unit_test(more_lengths_than_a_plan_has),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,11 @@
 /* source/dat: trace.dat files made here, byte by byte, are read right; broken ones do no harm. */
 #include "tests/unit/unit.h"
 
+#include "source/dat/events.h"
+#include "source/dat/format.h"
 #include "source/trace.h"
 #include "tests/unit/dat_build.h"
+#include "tests/unit/lost_thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -324,6 +327,7 @@ static void lost_events_are_told_and_counted_once(void **state)
 		read_all(o); /* again: the loss is the same */
 		assert_int_equal(o->trace->loss.events, 17);
 		assert_int_equal(o->trace->loss.unknown, 1);
+		assert_int_equal(losses_have_the_thread_before(o->trace), 2);
 		close_opened(o);
 		free(p.b.data);
 		free(o);
@@ -478,6 +482,43 @@ static void events_that_only_a_count_tells_of_are_gaps_at_every_seam(void **stat
 		assert_int_equal(o->trace->loss.events, cases[i].lost);
 		assert_int_equal(o->trace->problems.nr, cases[i].lost != 0);
 		assert_int_equal(o->trace->excerpt_of, cases[i].excerpt_of);
+		close_opened(o);
+		free(o);
+	}
+}
+
+/* An excerpt has all events of its time: one that is missing in front of another proves that the
+ * file is none. */
+static void an_excerpt_ends_at_one_moment(void **state)
+{
+	static const struct {
+		const char *first;
+		bool excerpt;
+	} cases[] = {
+		{"12003\nread events: 900\n", true},  /* behind all that is there */
+		{"12002\nread events: 900\n", false}, /* as late as the other CPU's last */
+		{"8003\nread events: 900\n", false},
+		{"8002\nread events: 900\n", true},   /* that one is there */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		struct dat_form form = plain6;
+		struct pages p[2] = {{.form = &form}, {.form = &form}};
+
+		counts_of = "3.1.6";
+		counts[0] = cases[i].first;
+		counts[1] = "99000\nread events: 900\n";
+		form.more_options = option_counts;
+		fill_pages(&p[0], 8, 0, 0);
+		fill_pages(&p[1], 12, 0, 0);
+		open_pages(o, &form, p, 2);
+		read_all(o);
+		assert_int_equal(o->trace->excerpt_of != 0, cases[i].excerpt);
+		assert_int_equal(trace_lacks_events(o->trace), !cases[i].excerpt);
+		free(p[0].b.data);
+		free(p[1].b.data);
 		close_opened(o);
 		free(o);
 	}
@@ -1534,6 +1575,78 @@ static void formats_cannot_reach_out_of_a_record(void **state)
 	free(o);
 }
 
+#define MANY 5000
+
+/* More fields than any event has: those that there is room for are taken. */
+static void a_format_has_no_more_fields_than_fit(void **state)
+{
+	static char text[64 * MANY];
+	struct arena arena = {0};
+	struct dat_format format;
+	size_t len = (size_t)snprintf(text, sizeof(text), "name: x\nID: 5\nformat:\n");
+
+	(void)state;
+	for (unsigned i = 0; i < MANY; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len,
+					"\tfield:u8 f%u;\toffset:%u;\tsize:1;\tsigned:0;\n", i, i);
+	assert_int_equal(dat_format_parse(&arena, text, len, 8, &format), 0);
+	assert_int_equal(format.layout->nr_fields, 256);
+	arena_release(&arena);
+}
+
+/* An array of all that a record can hold is cut. */
+static void a_long_array_is_cut(void **state)
+{
+	static const char line[] = "field:u16 a[32000];\toffset:0;\tsize:64000;\tsigned:0;";
+	static uint8_t data[64000];
+	struct arena arena = {0};
+	struct dat_field field;
+	struct dat_layout layout = {.fields = &field, .nr_fields = 1};
+	struct dat_record r = {.layout = &layout, .data = data, .len_bytes = sizeof(data)};
+	struct field_value v;
+
+	(void)state;
+	assert_int_equal(dat_field_parse(&arena, line, sizeof(line) - 1, 8, &field), 0);
+	memset(data, 1, sizeof(data));
+	assert_int_equal(dat_record_field(&r, "a", &v), 0);
+	assert_int_equal(v.cls, FIELD_ARRAY);
+	assert_int_equal(v.len, 8192);
+	assert_int_equal(v.elems[8191], 0x101);
+	arena_release(&arena);
+}
+
+static void many_guests(struct buf *b)
+{
+	struct buf o = {.big = b->big};
+
+	for (unsigned i = 0; i < MANY; i++) {
+		o.len = 0;
+		put_text(&o, "vm");
+		put_uint(&o, i, 8);
+		put_uint(&o, 0, 4);
+		put_option(b, 13, o.data, o.len);
+	}
+	free(o.data);
+}
+
+/* Each of them costs a copy of those before it. */
+static void guests_are_bounded(void **state)
+{
+	struct opened *o = calloc(1, sizeof(*o));
+	struct dat_form form = plain6;
+	struct pages cpus[2];
+
+	(void)state;
+	form.more_options = many_guests;
+	two_cpus(&form, cpus);
+	open_pages(o, &form, cpus, 2);
+	assert_int_equal(o->trace->nr_guests, 1024);
+	close_opened(o);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
 static void options_in_a_circle_end(void **state)
 {
 	struct opened *o = calloc(1, sizeof(*o));
@@ -1600,6 +1713,7 @@ int main(void)
 		cmocka_unit_test(lost_events_are_told_and_counted_once),
 		cmocka_unit_test(what_was_not_saved_is_missing),
 		cmocka_unit_test(events_that_only_a_count_tells_of_are_gaps_at_every_seam),
+		cmocka_unit_test(an_excerpt_ends_at_one_moment),
 		cmocka_unit_test(a_known_gap_may_hold_what_is_missing),
 		cmocka_unit_test(a_page_of_another_time_is_not_believed),
 		cmocka_unit_test(a_first_page_far_too_early_is_not_believed),
@@ -1626,6 +1740,9 @@ int main(void)
 		cmocka_unit_test(trace_printk_is_text),
 		cmocka_unit_test(formats_cannot_reach_out_of_a_record),
 		cmocka_unit_test(options_in_a_circle_end),
+		cmocka_unit_test(a_format_has_no_more_fields_than_fit),
+		cmocka_unit_test(a_long_array_is_cut),
+		cmocka_unit_test(guests_are_bounded),
 		cmocka_unit_test(what_is_no_trace_is_refused_in_words),
 	};
 

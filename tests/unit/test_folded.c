@@ -290,6 +290,19 @@ static void a_broken_file_costs_only_itself(void **state)
 	assert_non_null(t);
 	assert_int_equal(read_cpu(t, 0, 0, e, 16), 1);
 	assert_int_equal(w.host->nr_streams, 2);
+	teardown(&w);
+
+	/* A CPU that no machine has, at the exit or at the entry. */
+	setup(&w);
+	add_call(&w, 1000, 0)->cpu = TRACE_CPUS_MAX;
+	add_call(&w, 2000, 0)->entry_cpu = UINT32_MAX;
+	add_call(&w, 3000, 0)->cpu = TRACE_CPUS_MAX - 1;
+	write_file(&w, 0);
+	t = attach(&w, &err);
+	assert_non_null(t);
+	for (unsigned i = 0; i < w.host->nr_streams; i++)
+		assert_true(w.host->streams[i].cpu < TRACE_CPUS_MAX);
+	assert_true(read_cpu(t, TRACE_CPUS_MAX - 1, 0, e, 16) > 0);
 	assert_int_equal(truncate(w.file, 63), 0);
 	assert_int_not_equal(trace_open(&t, w.file, &err), 0);
 	teardown(&w);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "tests/fuzz/mended_history.h"
 #include "tests/unit/oracle.h"
@@ -390,6 +391,30 @@ static void disk_full(void **state)
 	setrlimit(RLIMIT_FSIZE, &old);
 }
 
+/* Whoever writes a file knows how to make its checksums right: times that no arithmetic can hold are
+ * refused all the same. */
+static void times_that_make_no_sense(void **state)
+{
+	static const int64_t wrong[][2] = {{0, INT64_MAX}, {INT64_MIN, 0}, {5, 4},
+					   {0, HISTORY_TIME_MAX + 1}, {-HISTORY_TIME_MAX - 1, 0}};
+	struct error err = {0};
+	struct history *h;
+	size_t len;
+	uint8_t *data = load(path, &len), *trailer = data + len - 64;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
+		uint64_t sum;
+
+		memcpy(trailer + 8, wrong[i], 2 * sizeof(int64_t));
+		sum = XXH3_64bits(trailer, 56);
+		memcpy(trailer + 56, &sum, sizeof(sum));
+		store(data, len);
+		assert_int_equal(history_open(&h, copy, &err), -EIO);
+	}
+	free(data);
+}
+
 static void not_a_history(void **state)
 {
 	struct error err = {0};
@@ -501,7 +526,7 @@ int main(void)
 		cmocka_unit_test(flipped_bits),	   cmocka_unit_test(verified_bits),
 		cmocka_unit_test(killed_writer),
 		cmocka_unit_test(same_bytes),	   cmocka_unit_test(disk_full),
-		cmocka_unit_test(not_a_history),   cmocka_unit_test(nothing_ever_changed),
+		cmocka_unit_test(times_that_make_no_sense), cmocka_unit_test(not_a_history),   cmocka_unit_test(nothing_ever_changed),
 		cmocka_unit_test(time_steps_back), cmocka_unit_test(slices_that_overlap),
 	};
 

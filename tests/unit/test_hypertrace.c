@@ -185,6 +185,27 @@ static void round_trip(void **state)
 	}
 }
 
+/* A length that no block has is no length: neither shorter than a head, nor longer than a block. */
+static void lengths(void **state)
+{
+	static const uint32_t bad[] = {0, 1, HT_HEADER_BYTES - 1, HT_BLOCK_BYTES_MAX + 1, 65535};
+	uint8_t block[HT_HEADER_BYTES];
+	struct ht_reader reader;
+
+	(void)state;
+	write_run(700);
+	memcpy(block, run.stream, sizeof(block));
+	assert_true(ht_block_length(block, sizeof(block)) > HT_HEADER_BYTES);
+	assert_int_equal(ht_block_length(block, sizeof(block) - 1), 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		block[4] = bad[i] & 0xff;
+		block[5] = (uint8_t)(bad[i] >> 8);
+		assert_int_equal(ht_block_length(block, sizeof(block)), 0);
+		ht_reader_init(&reader);
+		assert_true(ht_block_open(&reader, block, sizeof(block)) < 0);
+	}
+}
+
 /* The same through hypercalls, with one call in twenty lost: what arrives is right, and what does
  * not is counted. */
 static void hypercalls(void **state)
@@ -431,6 +452,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip),
+		cmocka_unit_test(lengths),
 		cmocka_unit_test(hypercalls),
 		cmocka_unit_test(open_blocks),
 		cmocka_unit_test(dropped_events_are_said),

@@ -8,8 +8,26 @@
 static struct sonde_run *run;
 static char path[64];
 
+/* Interrupts of two disks of VM_A. */
+static void vectors(struct history_writer *w)
+{
+	static const struct column columns[] = {{"cpu", COL_INT},   {"vector", COL_INT},
+						{"cause", COL_INT}, {"irq", COL_STRING},
+						{"times", COL_INT}, {"agree", COL_INT},
+						{"evidence", COL_STRING}};
+	static const char *const irqs[] = {"virtio0-req.0", "virtio2-req.0"};
+	int table = history_writer_table(w, "vector", columns, ARRAY_SIZE(columns));
+
+	for (int64_t i = 0; i < 2; i++) {
+		int64_t row[] = {VM_A_0, 50 + i, SONDE_CAUSE_DISK, 0, 9, 9, 0};
+
+		row[3] = small_string(w, irqs[i]);
+		history_writer_row(w, table, row);
+	}
+}
+
 /* As the model writes them: a request of 254:16, one whose disk is not known, a packet sent (until
- * its worker had it), and two that came. */
+ * its worker had it), two that came, and kicks that two disks' interrupts answered. */
 static void requests(struct history_writer *w)
 {
 	static const char *const names[] = {
@@ -32,10 +50,15 @@ static void requests(struct history_writer *w)
 		 -1,   -1,     1400000, 1410000, 1420000, 1420000, -1, -1, VM_A_0, 41, 1,  0},
 		{VM_A, VM_A_0, -1,	5,	 -1,	  -1,	   0,  0,  -1,	   -1, -1, -1,
 		 -1,   -1,     1500000, 1510000, 1530000, 1530000, -1, -1, VM_A_0, 41, 1,  0},
+		{VM_A, VM_A_0, -1,	0,	 -1,	  -1,	   0,  0,  -1,	   -1, 1600000, 1610000,
+		 -1,   -1,     1620000, 1630000, 1640000, 1640000, -1, -1, VM_A_0, 50, 1,  0},
+		{VM_A, VM_A_0, -1,	0,	 -1,	  -1,	   0,  0,  -1,	   -1, 1700000, 1710000,
+		 -1,   -1,     1720000, 1730000, 1740000, 1740000, -1, -1, VM_A_0, 51, 1,  0},
 	};
 	struct column columns[ARRAY_SIZE(names)];
 	int table;
 
+	vectors(w);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		columns[i] = (struct column){names[i], i >= 8 && i < 18 ? COL_NS
 						       : i >= 22	? COL_BOOL
@@ -86,6 +109,13 @@ static void packets_are_no_disk(void **state)
 	assert_int_equal(times("254:16", "all"), 1);
 }
 
+static void disks_without_numbers_are_told_apart_by_name(void **state)
+{
+	(void)state;
+	assert_int_equal(times("virtio0 disk", "all"), 1);
+	assert_int_equal(times("virtio2 disk", "all"), 1);
+}
+
 static void packets_that_come_have_legs_of_their_own(void **state)
 {
 	(void)state;
@@ -100,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_are_no_disk),
+		cmocka_unit_test(disks_without_numbers_are_told_apart_by_name),
 		cmocka_unit_test(packets_that_come_have_legs_of_their_own),
 	};
 

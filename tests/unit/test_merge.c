@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "merge/merge.h"
+#include "source/seam.h"
 
 /* A stream of the numbers the test gives, handed out a few at a time. */
 struct invented {
@@ -133,11 +134,20 @@ static void a_clock_that_steps_back_between_pieces_does_not_disorder_the_stream(
 }
 
 /* Of sched_switch: prev and next, in turn; -1: no switch, but an event of the thread that
- * follows. */
+ * follows; -2: a loss of 50 ticks that has the thread of the record before it. */
 struct told {
 	const int (*events)[2];
 	unsigned nr;
 };
+
+static struct event lost_of(ticks_t time, int32_t tid)
+{
+	struct event lost = seam_lost(time, (ticks_t){time.v + 50});
+
+	lost.tid = tid;
+	lost.arg[3] = 0;
+	return lost;
+}
 
 static unsigned told_cursor_next(struct cursor *c, struct event *events, unsigned room)
 {
@@ -154,6 +164,8 @@ static unsigned told_cursor_next(struct cursor *c, struct event *events, unsigne
 		events[n].tid = e[0] < 0 ? e[1] : e[0];
 		events[n].arg[0] = e[0];
 		events[n].arg[1] = e[1];
+		if (e[0] == -2)
+			events[n] = lost_of(events[n].time, e[1]);
 	}
 	if (*at == in->nr)
 		c->packet = c->packet_end;
@@ -206,6 +218,49 @@ static void seams_show(void **state)
 		}
 	}
 	assert_int_equal(nr, ARRAY_SIZE(expected));
+	merge_close(m);
+}
+
+/* What was not wanted may have been another thread's: then nothing is known in front of the loss,
+ * either. */
+static void a_loss_shows_who_had_come(void **state)
+{
+	static const int events[][2] = {
+		{0, 7}, {-2, 7},		  /* 200: the thread itself */
+		{0, 7}, {-2, 0},		  /* 400: the last steps of the switch */
+		{0, 7}, {-1, 7}, {-2, -1},	  /* 700: nobody knows */
+		{0, 7}, {-1, 7}, {-2, 9}, {9, 7}, /* 1000: 7 had gone since 900 */
+		{-2, 5}, {-2, 7},		  /* 1200: and since 1100; 1300: it may be back */
+	};
+	static const uint64_t begins[] = {200, 400, 700, 900, 1100, 1300};
+	struct told told = {events, ARRAY_SIZE(events)};
+	struct trace t = {.ops = &told_ops};
+	struct stream s = {.trace = &t, .packets = &packet, .nr_packets = 1, .reader = &told};
+	struct merge_input in = {&s, 0, &same_clock, 0};
+	unsigned nr = 0, events_seen = 0;
+	struct merge *m;
+	struct run run;
+
+	(void)state;
+	assert_int_equal(merge_open(&m, &in, 1, 0, 0, NULL), 0);
+	while (merge_next(m, &run)) {
+		for (unsigned i = 0; i < run.nr; i++) {
+			const struct event *e = &run.events[i];
+
+			events_seen++;
+			if (e->kind != EV_LOST)
+				continue;
+			assert_true(nr < ARRAY_SIZE(begins));
+			assert_int_equal(e->time.v, begins[nr]);
+			assert_int_equal(run.times[i], begins[nr]);
+			assert_int_equal(e->arg[1], begins[nr]);
+			assert_int_equal(e->arg[2] % 100, 50);
+			assert_int_equal(e->arg[3], 0);
+			nr++;
+		}
+	}
+	assert_int_equal(nr, ARRAY_SIZE(begins));
+	assert_int_equal(events_seen, ARRAY_SIZE(events));
 	merge_close(m);
 }
 
@@ -295,6 +350,7 @@ int main(void)
 		cmocka_unit_test(
 			a_clock_that_steps_back_between_pieces_does_not_disorder_the_stream),
 		cmocka_unit_test(seams_show),
+		cmocka_unit_test(a_loss_shows_who_had_come),
 		cmocka_unit_test(every_event_may_be_a_seam),
 		cmocka_unit_test(
 			many_long_streams_merge_the_same_with_and_without_threads),

@@ -357,6 +357,104 @@ static void processes_may_be_known_late(void **state)
 	assert_int_equal(vcpu_at("vm-99", 1, "state", 165), VCPU_ON_CPU);
 }
 
+/* Of the VM with a trace, which CPU thread 100 runs. */
+static void world_with_one_vcpu_known(void)
+{
+	world_prepare(2);
+	world.machines[VM].nr_vcpus = 1;
+	world_start();
+}
+
+/* vm's thread 100 runs its vCPU 0; thread 101 runs @number of a VM of whose process nothing is known
+ * yet, and a nested guest in it. */
+static void another_vcpu_runs(int number)
+{
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(HOST, 1, 120, 0, 0, 101);
+	happens(HOST, 1, 130, KVM_ENTRY, 101, number);
+	happens(HOST, 1, 190, KVM_EXIT, 101, EXIT_VMRUN, number, 0, SVM);
+	happens(HOST, 1, 200, KVM_ENTRY, 101, number);
+	happens(HOST, 1, 210, KVM_EXIT, 101, EXIT_MSR, number, 0, SVM);
+	happens(HOST, 1, 220, KVM_ENTRY, 101, number);
+}
+
+static void are_of_processes(int32_t of_100, int32_t of_101)
+{
+	happens(HOST, 0, 250, STATEDUMP_PROCESS, -1, 100, of_100, 1, STR("CPU 0/KVM"), 5);
+	happens(HOST, 0, 260, STATEDUMP_PROCESS, -1, 101, of_101, 1, STR("CPU 1/KVM"), 5);
+}
+
+/* The VM's trace lacks the stream of a CPU: what the host saw of that one is still the same VM's, and a
+ * guest that it ran is one of that VM's, not known which. */
+static void a_vcpu_of_the_same_process_is_the_traced_vms(void **state)
+{
+	(void)state;
+	world_with_one_vcpu_known();
+	another_vcpu_runs(1);
+	are_of_processes(99, 99);
+	world_close(300);
+	assert_int_equal(fake_rows("machine"), 2);
+	assert_runs(1, 130, "vm/1 - guest");
+	assert_runs(1, 190, "host/1 101 hypervisor 128 for vm/1");
+	assert_runs(1, 200, "vm/1 - guest");
+	assert_runs(1, 210, "host/1 101 hypervisor 124");
+}
+
+/* Its own trace tells of that CPU, but not of its thread. */
+static void a_vcpu_of_the_same_number_is_the_traced_one(void **state)
+{
+	(void)state;
+	world_with_one_vcpu_known();
+	switches(VM, 1, 95, 0, 0, 7);
+	another_vcpu_runs(1);
+	are_of_processes(99, 99);
+	world_close(300);
+	assert_int_equal(fake_rows("machine"), 2);
+	assert_int_equal(fake_rows("cpu"), 4);
+	for (unsigned i = 0; i < 4; i++) {
+		if (fake_cell("cpu", i, "machine") == 1 && fake_cell("cpu", i, "cpu") == 1)
+			assert_int_equal(fake_cell("cpu", i, "host_tid"), 101);
+	}
+	assert_int_equal(vcpu_at("vm", 1, "state", 130), VCPU_ON_CPU);
+	assert_runs(1, 130, "vm/1 - guest");
+}
+
+static void a_vcpu_of_another_process_is_another_vms(void **state)
+{
+	(void)state;
+	world_with_one_vcpu_known();
+	another_vcpu_runs(1);
+	are_of_processes(99, 98);
+	world_close(300);
+	assert_runs(1, 130, "vm-98/1 - guest");
+
+	/* Or of the same number: no VM has two of these. */
+	world_with_one_vcpu_known();
+	another_vcpu_runs(0);
+	are_of_processes(99, 99);
+	world_close(300);
+	assert_runs(1, 130, "vm-99/0 - guest");
+}
+
+/* The number is used again: none of the first one's threads was left when the second one began. */
+static void a_process_of_a_later_time_is_another_vm(void **state)
+{
+	(void)state;
+	world_with_one_vcpu_known();
+	happens(HOST, 0, 50, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"), 5);
+	switches(HOST, 0, 60, 0, 0, 100);
+	enters(HOST, 0, 70, 100);
+	exits(HOST, 0, 80, 100, EXIT_HLT);
+	happens(HOST, 0, 85, EXIT, 100, 100, 0, STR("CPU 0/KVM"));
+	switches(HOST, 0, 90, 100, 0x40, 0);
+	switches(HOST, 1, 120, 0, 0, 101);
+	happens(HOST, 1, 130, KVM_ENTRY, 101, 1);
+	happens(HOST, 1, 140, STATEDUMP_PROCESS, -1, 101, 99, 1, STR("CPU 1/KVM"), 5);
+	world_close(300);
+	assert_runs(1, 130, "vm-99/1 - guest");
+}
+
 /* vCPUs 0 and 1 of one VM, and vCPU 0 of another; ftrace does not tell their processes. */
 static void three_vcpus_run(void)
 {
@@ -916,6 +1014,10 @@ int main(void)
 		cmocka_unit_test(untraced_vms_are_grouped_by_process),
 		cmocka_unit_test(untraced_vms_are_grouped_by_who_made_their_threads),
 		cmocka_unit_test(processes_may_be_known_late),
+		cmocka_unit_test(a_vcpu_of_the_same_process_is_the_traced_vms),
+		cmocka_unit_test(a_vcpu_of_the_same_number_is_the_traced_one),
+		cmocka_unit_test(a_vcpu_of_another_process_is_another_vms),
+		cmocka_unit_test(a_process_of_a_later_time_is_another_vm),
 		cmocka_unit_test(vcpus_that_wake_each_other_are_one_vm),
 		cmocka_unit_test(vcpus_that_enter_the_same_nested_vcpu_are_one_vm),
 		cmocka_unit_test(equal_images_are_not_one_vm),

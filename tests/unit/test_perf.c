@@ -4,6 +4,7 @@
 
 #include "source/perf/reader.h"
 #include "source/trace.h"
+#include "tests/unit/lost_thread.h"
 #include "tests/unit/perf_build.h"
 
 #include <errno.h>
@@ -347,6 +348,7 @@ static void lost_events_are_an_interval(void **state)
 	is_lost(&o->events[3], 3, 2000, 2600);
 	assert_int_equal(o->events[4].kind, EV_SCHED_SWITCH);
 	assert_int_equal(o->trace->loss.events, 25);
+	assert_int_equal(losses_have_the_thread_before(o->trace), 2);
 	read_all(o); /* again: the loss is the same */
 	assert_int_equal(o->trace->loss.events, 25);
 	close_opened(o);

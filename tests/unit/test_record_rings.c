@@ -33,6 +33,7 @@ struct fake_vm {
 	pid_t pid;
 	struct sink sink;
 	FILE *out; /* where it leads */
+	void (*meanwhile)(struct fake_vm *vm); /* what the guest does when a block is written out */
 	struct ht_writer writers[CPUS];
 	uint64_t events[CPUS];
 };
@@ -57,6 +58,8 @@ static int write_out(struct sink *sink, enum sink_part kind, unsigned number, co
 	if (!vm->out)
 		return fail(err, -EPIPE, "the link is lost");
 	assert_int_equal(fwrite(data, 1, len_bytes, vm->out), len_bytes);
+	if (vm->meanwhile)
+		vm->meanwhile(vm);
 	return 0;
 }
 
@@ -327,7 +330,7 @@ static void test_sink_fails(void **state)
  * left to be looked at, that is for the next time. */
 static void test_searches(void **state)
 {
-	uint64_t none = 0, blocks[CPUS], events[CPUS];
+	uint64_t none = 0, left = 1 << 20, blocks[CPUS], events[CPUS];
 	unsigned searches = 0;
 	struct fake_vm vm;
 	struct ring_set *s;
@@ -340,7 +343,8 @@ static void test_searches(void **state)
 	assert_int_equal(ring_set_drain(s, &none, &vm.sink, NULL), 0);
 	count_blocks(&vm, blocks, events);
 	assert_int_equal(blocks[0], 0);
-	assert_int_equal(drain(s, &vm.sink, NULL), 0);
+	assert_int_equal(ring_set_drain(s, &left, &vm.sink, NULL), 0);
+	assert_true((1 << 20) - left >= MEMORY / HT_SLOT_BYTES); /* each page counts */
 	count_blocks(&vm, blocks, events);
 	assert_int_equal(blocks[0], 1);
 	ring_set_close(s);
@@ -594,6 +598,7 @@ static void test_device_lies(void **state)
 		s = open_rings(&vm, &in_device);
 		assert_int_equal(drain(s, &vm.sink, NULL), 0);
 		assert_int_equal(ring_set_counts(s).blocks, 0);
+		assert_int_equal(ring_set_counts(s).broken, 0); /* nor looked at */
 		ring_set_close(s);
 	}
 	region->rings[0] = MEMORY - RING_BYTES;
@@ -632,6 +637,10 @@ static void test_lies(void **state)
 	assert_int_equal(try_open(&vm), -E2BIG);
 	region->nr_rings = CPUS;
 	region->ring_bytes = 5000;
+	assert_int_equal(try_open(&vm), -ENODATA);
+	region->ring_bytes = RING_BYTES + 8;
+	assert_int_equal(try_open(&vm), -ENODATA);
+	region->ring_bytes = HT_RING_BYTES_MAX + HT_SLOT_BYTES;
 	assert_int_equal(try_open(&vm), -ENODATA);
 	region->ring_bytes = 0;
 	assert_int_equal(try_open(&vm), -ENODATA);
@@ -684,17 +693,84 @@ static void test_bad_blocks(void **state)
 	slot[1].block[0] ^= 1;	  /* no magic */
 	slot[2].block[5] = 0xff;  /* longer than a slot */
 	slot[3].block[8] ^= 0x10; /* another's number */
+	slot[4].block[4] = (HT_SLOT_BLOCK_MAX + 1) & 0xff;
+	slot[4].block[5] = (HT_SLOT_BLOCK_MAX + 1) >> 8;
 	assert_int_equal(drain(s, &vm.sink, NULL), 0);
-	assert_int_equal(ring_set_counts(s).broken, 3);
+	assert_int_equal(ring_set_counts(s).broken, 4);
 	count_blocks(&vm, blocks, events);
-	assert_int_equal(blocks[0], 2);
+	assert_int_equal(blocks[0], 1);
 	/* A number that no guest reaches: the rest of the ring is not what it should be. */
 	ring_of(&vm, 0)->written = UINT64_MAX - 3;
 	assert_int_equal(drain(s, &vm.sink, NULL), 0);
 	count_blocks(&vm, blocks, events);
-	assert_int_equal(blocks[0], 2);
+	assert_int_equal(blocks[0], 1);
 	ring_set_close(s);
 	drop_vm(&vm);
+}
+
+static void writes_on(struct fake_vm *vm)
+{
+	if (ring_of(vm, 0)->written < 1000)
+		write_block(vm, 0, 1);
+}
+
+static void writes_over(struct fake_vm *vm)
+{
+	vm->meanwhile = NULL;
+	for (unsigned i = 0; i < 8; i++)
+		write_block(vm, 0, 1);
+}
+
+static void goes_back(struct fake_vm *vm)
+{
+	ring_of(vm, 0)->written = 6;
+}
+
+static void takes_away(struct fake_vm *vm)
+{
+	ring_of(vm, 0)->nonce = 0;
+}
+
+/* Blocks 5 to 8 are read in two pieces, for the ring ends between them; the guest acts while the
+ * first one is written out. */
+static struct ring_counts drain_while(void (*acts)(struct fake_vm *vm))
+{
+	struct ring_counts c;
+	struct fake_vm vm;
+	struct ring_set *s;
+
+	make_vm(&vm);
+	s = open_rings(&vm, &announced);
+	for (unsigned i = 0; i < 5; i++)
+		write_block(&vm, 0, 1);
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
+	for (unsigned i = 0; i < 4; i++)
+		write_block(&vm, 0, 1);
+	vm.meanwhile = acts;
+	assert_int_equal(drain(s, &vm.sink, NULL), 0);
+	c = ring_set_counts(s);
+	ring_set_close(s);
+	drop_vm(&vm);
+	return c;
+}
+
+static void test_changes_while_read(void **state)
+{
+	struct ring_counts c = drain_while(NULL);
+
+	(void)state;
+	assert_true(c.blocks == 9 && !c.blocks_lost && !c.broken);
+	/* More comes all the time: that is for the next look. */
+	c = drain_while(writes_on);
+	assert_true(c.blocks == 9 && !c.blocks_lost && !c.broken);
+	/* Blocks 7 and 8 are gone before they are read: lost, not broken. */
+	c = drain_while(writes_over);
+	assert_true(c.blocks == 7 && c.blocks_lost == 2 && !c.broken);
+	/* A ring that goes back is none, nor is one whose memory is the guest's again. */
+	c = drain_while(goes_back);
+	assert_true(c.blocks == 7 && !c.blocks_lost && !c.broken);
+	c = drain_while(takes_away);
+	assert_true(c.blocks == 7 && !c.blocks_lost && !c.broken);
 }
 
 static void test_ends(void **state)
@@ -873,6 +949,12 @@ static void test_announced_by(void **state)
 		assert_int_equal(says(&l, "422"), HT_ORIGIN_USER);
 	}
 	assert_int_equal(says(&l, "166"), HT_ORIGIN_KERNEL);
+	/* Three of a place do not drive out the fourth. */
+	announce_line(&l, EXIT("166", KERNEL), &a);
+	announce_line(&l, EXIT("230", USER), &a);
+	announce_line(&l, EXIT("294", USER), &a);
+	announce_line(&l, EXIT("358", USER), &a);
+	assert_int_equal(says(&l, "166"), HT_ORIGIN_KERNEL);
 	/* What the kernel overwrote may have been another exit. */
 	announce_line(&l, EXIT("166", KERNEL), &a);
 	announce_line(&l, "CPU:1 [LOST 17 EVENTS]", &a);
@@ -895,7 +977,9 @@ static void test_announced_by(void **state)
 	assert_int_equal(says(&l, "166"), HT_ORIGIN_UNKNOWN);
 }
 
-/* More than is read in one look waits for the next. */
+/* More than is read in one look waits for the next.  What one look costs at most is as many lines. */
+#define LOOK_LINES 4096
+
 static void test_announcement_flood(void **state)
 {
 	static struct announce l;
@@ -909,13 +993,13 @@ static void test_announcement_flood(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		for (unsigned i = 0; i < 3 * ANNOUNCE_LINES; i++)
+		for (unsigned i = 0; i < 3 * LOOK_LINES; i++)
 			dprintf(ends[1], "%s\n", i % 2 ? CALL("166") : EXIT("166", USER));
 		_exit(0);
 	}
 	close(ends[1]);
 	l.pipe = ends[0];
-	while (heard < 3 * ANNOUNCE_LINES / 2) {
+	while (heard < 3 * LOOK_LINES / 2) {
 		unsigned now = 0;
 
 		announce_look(&l);
@@ -923,7 +1007,7 @@ static void test_announcement_flood(void **state)
 			assert_int_equal(a.origin, HT_ORIGIN_USER);
 			now++;
 		}
-		assert_true(now <= ANNOUNCE_LINES / 2 + 1);
+		assert_true(now <= LOOK_LINES / 2);
 		heard += now;
 		looks++;
 	}
@@ -939,6 +1023,7 @@ int main(void)
 		cmocka_unit_test(test_device),	     cmocka_unit_test(test_device_lies),
 		cmocka_unit_test(test_found_anyway), cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_bad_blocks),   cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_changes_while_read),
 		cmocka_unit_test(test_of_a_guests_guest), cmocka_unit_test(test_sink_fails),
 		cmocka_unit_test(test_searches),     cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_device_of_an_earlier_life),

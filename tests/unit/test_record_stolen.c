@@ -538,6 +538,19 @@ static void test_lies(void **state)
 	bad.bytes += RING_BYTES;
 	assert_int_equal(try_place(bad), -ENODATA);
 	bad = good;
+	bad.bytes += ST_PAGE_BYTES; /* which no ring has */
+	assert_int_equal(try_place(bad), -EINVAL);
+	bad = good;
+	bad.room = UINT64_C(1) << 40;
+	bad.nr_rings = 1;
+	bad.ring_bytes = ST_RING_BYTES_MAX + ST_PAGE_BYTES;
+	bad.bytes = ST_PAGE_BYTES + bad.ring_bytes;
+	assert_int_equal(try_place(bad), -EINVAL);
+	bad.nr_rings = 64; /* 64 MiB and a page */
+	bad.ring_bytes = ST_RING_BYTES_MAX;
+	bad.bytes = ST_PAGE_BYTES + bad.nr_rings * bad.ring_bytes;
+	assert_int_equal(try_place(bad), -EINVAL);
+	bad = good;
 	bad.nonce++;
 	assert_int_equal(try_place(bad), -ENODATA);
 	bad = good;

@@ -65,6 +65,25 @@ static void vmm_commands(void **state)
 	}
 }
 
+/* A copy of a VM has its UUID: neither is proven.  Two VMs of one process are that process. */
+static void a_uuid_proves_one_vm(void **state)
+{
+	struct vm_info list[] = {{.pid = 10, .uuid = "ad8dc0f8-1"},
+				 {.pid = 11, .uuid = "ad8dc0f8-2"},
+				 {.pid = 12, .uuid = "AD8DC0F8-2"},
+				 {.pid = 13, .uuid = "ad8dc0f8-3"},
+				 {.pid = 13, .uuid = "ad8dc0f8-3"},
+				 {.pid = 14}};
+	const struct vms vms = {.list = list, .nr = ARRAY_SIZE(list)};
+
+	(void)state;
+	assert_int_equal(vms_with_uuid(&vms, "AD8DC0F8-1"), 10);
+	assert_int_equal(vms_with_uuid(&vms, "ad8dc0f8-2"), -1);
+	assert_int_equal(vms_with_uuid(&vms, "ad8dc0f8-3"), 13);
+	assert_int_equal(vms_with_uuid(&vms, "ad8dc0f8-4"), 0);
+	assert_int_equal(vms_with_uuid(&vms, ""), 0);
+}
+
 static void vmm_long_values_are_cut(void **state)
 {
 	char words[1000] = "qemu|-name|guest=";
@@ -342,6 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vmm_commands),	    cmocka_unit_test(vmm_long_values_are_cut),
+		cmocka_unit_test(a_uuid_proves_one_vm),
 		cmocka_unit_test(vmm_threads),	    cmocka_unit_test(events_that_exist),
 		cmocka_unit_test(events_for_clocks),
 		cmocka_unit_test(purposes),	    cmocka_unit_test(state_lines),

@@ -149,7 +149,7 @@ const tests = {
     assert.equal((await asked(() => s.client.checkHealth())).status, "UP");
     const identifier = await asked(() => s.client.fetchIdentifier());
     assert.equal(identifier.tspVersion, "0.6.0");
-    assert.equal(`sonde ${identifier.version}`, tell("--version").split("\n")[0].trim());
+    assert.equal(`sonde ${identifier.version}`, tell("--version").split(" (")[0].trim());
     assert.deepEqual(await asked(() => s.client.fetchConfigurationSourceTypes()), []);
     assert.deepEqual(await asked(() => s.client.fetchOutputConfigurationTypes(s.id, "fused")), []);
   },

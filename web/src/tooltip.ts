@@ -112,9 +112,11 @@ export class Tooltip {
     const what = h("div", { class: "what" },
       this.swatch(css(this.theme().modes[mode])),
       h("span", {}, MODE_NAMES[mode] + (at.detail ? ` ${at.detail}` : "")),
-      at.serves === null || at.serves === undefined
+      mode !== MODE.hypervisor || at.serves === undefined
         ? null
-        : h("span", { class: "quiet" }, `for ${this.model.cpuLabel(at.serves)}`));
+        : h("span", { class: "quiet" }, at.serves === null
+          ? "for a nested guest, not known which"
+          : `for ${this.model.cpuLabel(at.serves)}`));
     return [...frames, what];
   }
 

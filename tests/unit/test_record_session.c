@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an agent may not, whatever bytes it sends: the recorder's side of a session, without a link.
+ */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/remote_session.h"
+
+#define EVIL "a\033[2J\x9b\n"
+#define CLEAN "a?[2J??"
+
+struct world {
+	struct remote_session s;
+	struct remote_target target;
+	struct remote_options opt;
+	struct sink sink;
+	struct error err;
+	unsigned written, named, over;
+};
+
+static int sink_write(struct sink *sink, enum sink_part kind, unsigned number, const void *data,
+		      size_t len_bytes, struct error *err)
+{
+	struct world *w = (struct world *)((char *)sink - offsetof(struct world, sink));
+
+	(void)kind;
+	(void)number;
+	(void)data;
+	(void)err;
+	w->written += (unsigned)len_bytes;
+	return 0;
+}
+
+static int sink_file(struct sink *sink, unsigned number, const char *name, struct error *err)
+{
+	struct world *w = (struct world *)((char *)sink - offsetof(struct world, sink));
+
+	(void)number;
+	(void)name;
+	(void)err;
+	w->named++;
+	return 0;
+}
+
+static int open_sink(void *data, struct remote_machine *m, struct error *err)
+{
+	struct world *w = data;
+
+	(void)err;
+	m->sink = &w->sink;
+	return 0;
+}
+
+static void note_done(void *data, struct remote_machine *m)
+{
+	struct world *w = data;
+
+	m->sink = NULL;
+	w->over++;
+}
+
+/* Up to the greeting. */
+static void begin(struct world *w)
+{
+	static const struct remote_ops ops = {.open = open_sink, .done = note_done};
+	static const struct sink_ops sink = {.write = sink_write, .file = sink_file};
+	uint8_t answer[WIRE_ANSWER_BYTES];
+
+	memset(w, 0, sizeof(*w));
+	w->sink.ops = &sink;
+	w->opt = (struct remote_options){
+		.ops = &ops, .data = w, .request = {.depth = 3, .rings = 1}};
+	assert_int_equal(session_init(&w->s, &w->opt, &w->target, "vm", &w->err), 0);
+	assert_int_equal(session_call(&w->s, &w->err), 0);
+	wire_put_answer(answer, &w->s.greeting);
+	assert_int_equal(session_feed(&w->s, answer, sizeof(answer), &w->err), 0);
+	w->s.out_bytes = 0;
+}
+
+static int send_bytes(struct world *w, struct wire_header h, const void *payload)
+{
+	uint8_t frame[WIRE_HEADER_BYTES + WIRE_CONTROL_MAX];
+
+	wire_put_header(frame, &h);
+	memcpy(frame + WIRE_HEADER_BYTES, payload, h.len_bytes);
+	return session_feed(&w->s, frame, WIRE_HEADER_BYTES + h.len_bytes, &w->err);
+}
+
+static int send_message(struct world *w, struct wire_header h, enum wire_message m,
+			const void *value)
+{
+	uint8_t payload[WIRE_CONTROL_MAX];
+
+	h.len_bytes = (uint32_t)wire_pack(m, value, payload, sizeof(payload));
+	return send_bytes(w, h, payload);
+}
+
+static int send_hello(struct world *w, uint64_t cpus)
+{
+	struct wire_identity id = {.cpus = cpus,
+				   .hostname = EVIL,
+				   .release = EVIL,
+				   .boot_id = EVIL,
+				   .product_uuid = EVIL,
+				   .sonde = EVIL,
+				   .tracer = EVIL};
+
+	return send_message(w, (struct wire_header){.type = WIRE_HELLO}, WIRE_IDENTITY, &id);
+}
+
+static int send_part(struct world *w, enum sink_part kind, uint32_t number)
+{
+	return send_bytes(
+		w,
+		(struct wire_header){
+			.type = WIRE_PART, .kind = (uint8_t)kind, .number = number, .len_bytes = 4},
+		"data");
+}
+
+static void begin_recording(struct world *w)
+{
+	begin(w);
+	assert_int_equal(send_hello(w, 2), 0);
+	assert_int_equal(session_start(&w->s, &w->err), 0);
+	assert_int_equal(send_bytes(w, (struct wire_header){.type = WIRE_STARTED}, ""), 0);
+	assert_int_equal(w->s.state, SESSION_RECORDING);
+}
+
+static void end(struct world *w)
+{
+	session_end(&w->s, "the test is over");
+	session_release(&w->s);
+}
+
+/* Nothing but a HELLO is heard of who has not proved who he is. */
+static void nothing_comes_before_the_hello(void **state)
+{
+	static const uint8_t types[] = {WIRE_MACHINE, WIRE_STARTED, WIRE_FILE,
+					WIRE_DONE,    WIRE_PONG,    WIRE_NOTICE};
+	struct world w;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(types); i++) {
+		begin(&w);
+		assert_int_equal(send_bytes(&w, (struct wire_header){.type = types[i]}, ""),
+				 -EPROTO);
+		assert_non_null(strstr(w.err.text, "before its HELLO"));
+		end(&w);
+	}
+	begin(&w);
+	assert_int_equal(send_part(&w, SINK_CPU, 0), -EPROTO);
+	assert_int_equal(w.written, 0);
+	end(&w);
+}
+
+static void cpus_are_bounded(void **state)
+{
+	struct world w;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		begin(&w);
+		assert_int_equal(send_hello(&w, i ? 0 : CPUS_MAX + 1), -EPROTO);
+		assert_non_null(strstr(w.err.text, "CPUs"));
+		end(&w);
+	}
+	begin(&w);
+	assert_int_equal(send_hello(&w, CPUS_MAX), 0);
+	end(&w);
+}
+
+static void what_it_says_of_itself_is_text(void **state)
+{
+	struct wire_cost cost = {.why = EVIL, .cost = {.clock = EVIL, .clock_reason = EVIL}};
+	const struct wire_identity *id;
+	const struct remote_machine *m;
+	struct world w;
+
+	(void)state;
+	begin_recording(&w);
+	m = &w.s.machines[0]->m;
+	id = &m->identity;
+	assert_string_equal(id->hostname, CLEAN);
+	assert_string_equal(id->release, CLEAN);
+	assert_string_equal(id->boot_id, CLEAN);
+	assert_string_equal(id->product_uuid, CLEAN);
+	assert_string_equal(id->sonde, CLEAN);
+	assert_string_equal(id->tracer, CLEAN);
+	assert_int_equal(
+		send_message(&w, (struct wire_header){.type = WIRE_DONE}, WIRE_COST, &cost), 0);
+	assert_string_equal(m->why, CLEAN);
+	assert_string_equal(m->cost.clock, CLEAN);
+	assert_string_equal(m->cost.clock_reason, CLEAN);
+	end(&w);
+}
+
+/* ... and so of its guests; what they are called becomes a folder. */
+static void what_it_says_of_guests_is_text(void **state)
+{
+	struct wire_identity id = {.cpus = 1, .name = "../" EVIL, .no_agent = EVIL};
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	assert_int_equal(send_hello(&w, 2), 0);
+	assert_int_equal(session_start(&w.s, &w.err), 0);
+	assert_int_equal(send_message(&w, (struct wire_header){.type = WIRE_MACHINE, .machine = 1},
+				      WIRE_IDENTITY, &id),
+			 0);
+	assert_string_equal(w.s.machines[1]->m.name, "___a__2J__");
+	assert_string_equal(w.s.machines[1]->m.why, CLEAN);
+	end(&w);
+}
+
+static void parts_are_of_what_there_is(void **state)
+{
+	static const struct {
+		enum sink_part kind;
+		uint32_t good, bad;
+	} parts[] = {{SINK_CPU, 1, 2}, {SINK_TAIL, 1, 2}, {SINK_HEAD, 0, 1}, {SINK_BLOCKS, 0, 1}};
+	struct world w;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(parts); i++) {
+		begin_recording(&w);
+		assert_int_equal(send_part(&w, parts[i].kind, parts[i].good), 0);
+		assert_int_equal(w.written, 4);
+		assert_int_equal(send_part(&w, parts[i].kind, parts[i].bad), -EPROTO);
+		assert_int_equal(w.written, 4);
+		end(&w);
+	}
+	begin_recording(&w);
+	assert_int_equal(send_part(&w, SINK_CALLS, 0), -EPROTO); /* the host's own */
+	end(&w);
+}
+
+/* Each file is a descriptor and an inode of the host's. */
+static void files_are_bounded(void **state)
+{
+	const struct wire_text name = {.text = "file"};
+	const struct wire_header h = {.type = WIRE_FILE};
+	struct world w;
+	int ret = 0;
+
+	(void)state;
+	begin_recording(&w);
+	assert_int_equal(send_part(&w, SINK_CPU, 0), 0);
+	assert_int_equal(send_part(&w, SINK_CPU, 0), 0); /* the same file */
+	while (!ret && w.named < 100000)
+		ret = send_message(&w, h, WIRE_TEXT, &name);
+	assert_int_equal(ret, -EPROTO);
+	assert_non_null(strstr(w.err.text, "more than 20000 files"));
+	assert_int_equal(w.named, 20000 - 1);
+	end(&w);
+}
+
+/* All machines of a link together, as each. */
+static void a_link_is_bounded(void **state)
+{
+	struct wire_identity id = {.cpus = 1, .name = "inner"};
+	struct wire_header part = {
+		.type = WIRE_PART, .kind = SINK_CPU, .machine = 1, .len_bytes = 4};
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	w.opt.request.limit_bytes = 100;
+	w.opt.link_limit_bytes = 120;
+	assert_int_equal(send_hello(&w, 2), 0);
+	assert_int_equal(session_start(&w.s, &w.err), 0);
+	assert_int_equal(send_message(&w, (struct wire_header){.type = WIRE_MACHINE, .machine = 1},
+				      WIRE_IDENTITY, &id),
+			 0);
+	for (unsigned i = 0; i < 100; i++) {
+		assert_int_equal(send_part(&w, SINK_CPU, 0), 0);
+		assert_int_equal(send_bytes(&w, part, "data"), 0);
+	}
+	assert_int_equal(w.written, 120);
+	assert_non_null(
+		strstr(w.s.machines[0]->m.why, "of its link together reached the limit of 120"));
+	end(&w);
+}
+
+/* Who does not read what he is sent makes the host keep no more than a buffer of it. */
+static void what_is_not_read_is_bounded(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_recording(&w);
+	for (unsigned i = 0; i < 10000; i++)
+		session_note(&w.s, "a cause that takes some room, time and again");
+	assert_true(w.s.out_bytes > 0 && w.s.out_bytes <= SESSION_OUT_BYTES);
+	assert_int_equal(w.s.nr_machines,
+			 1); /* what stands before the buffer, and the link's own state */
+	assert_int_equal(w.s.state, SESSION_RECORDING);
+	end(&w);
+}
+
+/* What follows the last DONE in one read begins nothing, and breaks nothing. */
+static void nothing_comes_after_the_end(void **state)
+{
+	const struct wire_cost cost = {.complete = 1};
+	struct world w;
+
+	(void)state;
+	begin_recording(&w);
+	assert_int_equal(
+		send_message(&w, (struct wire_header){.type = WIRE_DONE}, WIRE_COST, &cost), 0);
+	assert_int_equal(w.s.state, SESSION_OVER);
+	assert_true(w.s.machines[0]->m.complete);
+	assert_int_equal(send_part(&w, SINK_CPU, 0), 0);
+	assert_int_equal(send_message(&w, (struct wire_header){.type = WIRE_FILE}, WIRE_TEXT,
+				      &(struct wire_text){.text = "file"}),
+			 0);
+	assert_int_equal(send_message(&w, (struct wire_header){.type = WIRE_ERROR}, WIRE_TEXT,
+				      &(struct wire_text){.text = "no"}),
+			 0);
+	assert_true(!w.written && !w.named && w.over == 1);
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_comes_before_the_hello),
+		cmocka_unit_test(cpus_are_bounded),
+		cmocka_unit_test(what_it_says_of_itself_is_text),
+		cmocka_unit_test(what_it_says_of_guests_is_text),
+		cmocka_unit_test(parts_are_of_what_there_is),
+		cmocka_unit_test(files_are_bounded),
+		cmocka_unit_test(a_link_is_bounded),
+		cmocka_unit_test(what_is_not_read_is_bounded),
+		cmocka_unit_test(nothing_comes_after_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
