@@ -12,6 +12,7 @@
 #include "model/fuse.h"
 #include "model/group.h"
 #include "model/mute.h"
+#include "model/nested.h"
 #include "model/namespace.h"
 #include "model/throttle.h"
 #include "model/vcpu.h"
@@ -198,6 +199,8 @@ void thread_set_state(struct thread *th, enum thread_state state)
 	}
 	if (th->state == state)
 		return;
+	if (th->state == THREAD_DEAD && th->vcpu)
+		nested_outer_is_up(th->vcpu);
 	th->state = state;
 	model_set(th->machine->model, th->state_attr, state);
 	thread_show_vcpu_state(th);
