@@ -526,6 +526,7 @@ void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa)
 
 	vcpu->vcpu.kick.at = own && exit_may_kick(reason, isa) ? now_of(vcpu->machine) : NS_MIN;
 	vcpu->vcpu.kick.told = false;
+	vcpu->vcpu.kick.doorbell = 0;
 }
 
 /* The guest's code that runs has given the request to its driver: the exit tells of that. */
@@ -536,7 +537,7 @@ static bool kicks(const struct cpu *vcpu, const struct request *r)
 	       (r->issuer || !vcpu->machine->losses);
 }
 
-/* True when the last exit told of requests, whoever was told. */
+/* True when the last exit told of requests, whoever was told.  Intel's fast path says where only after that. */
 static bool kick(struct cpu *vcpu)
 {
 	struct machine_state *vm = vcpu->machine;
@@ -548,7 +549,10 @@ static bool kick(struct cpu *vcpu)
 
 		if (kicks(vcpu, r))
 			r->at[REQUEST_KICKED] = at;
-		any |= r->cpu == vcpu && r->at[REQUEST_KICKED] == at;
+		if (r->cpu != vcpu || r->at[REQUEST_KICKED] != at)
+			continue;
+		r->doorbell = vcpu->vcpu.kick.doorbell;
+		any = true;
 	}
 	return any;
 }
@@ -564,6 +568,7 @@ static void kick_unknown(struct cpu *vcpu)
 	r->cpu = vcpu;
 	r->covered = true;
 	r->at[REQUEST_KICKED] = k->at;
+	r->doorbell = k->doorbell;
 	r->thread = asker(vcpu);
 	if (known(k->xmit_at) && k->xmit_by == vcpu->thread) {
 		r->kind = REQUEST_SEND;
@@ -601,6 +606,7 @@ void request_mmio(struct cpu *host_cpu, const struct event *e)
 	    (address >= APICS_BEGIN && address < APICS_END))
 		return;
 	vcpu->vcpu.kick.told = true;
+	vcpu->vcpu.kick.doorbell = address;
 	kick(vcpu);
 }
 

@@ -195,6 +195,7 @@ void wake_ends(struct cpu *vcpu, const struct note *n)
 	struct model *m = vcpu->machine->model;
 
 	vcpu->vcpu.resting = false;
+	nested_outer_is_up(vcpu);
 	model_set(m, vcpu->woken, wake_row(m, vcpu, n));
 }
 
