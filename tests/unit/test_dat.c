@@ -730,6 +730,45 @@ static void a_page_astray_is_the_same_for_all_cursors(void **state)
 	}
 }
 
+/* Pages in each other's place, and one over another: of two that are not in order the second is not
+ * believed, and the gap is where it is missing. */
+static void pages_that_changed_places(void **state)
+{
+	static uint8_t pages[2][BUILD_PAGE];
+
+	(void)state;
+	for (unsigned k = 0; k < 2; k++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		struct pages p = {.form = &plain6};
+		bool found = false;
+
+		fill_pages(&p, 20, 0, 0);
+		memcpy(pages, p.b.data + 7 * BUILD_PAGE, sizeof(pages));
+		memcpy(p.b.data + 7 * BUILD_PAGE, pages[1], BUILD_PAGE);
+		if (!k)
+			memcpy(p.b.data + 8 * BUILD_PAGE, pages[0], BUILD_PAGE);
+		open_pages(o, &plain6, &p, 1);
+		for (unsigned again = 0; again < 2; again++) {
+			o->nr = 0;
+			read_all(o);
+			assert_int_equal(o->nr, 2 * 19 + 2);
+			for (unsigned i = 1; i + 1 < o->nr && !found; i++) {
+				if (o->events[i].kind != EV_LOST)
+					continue;
+				assert_int_equal(i, 14);
+				assert_int_equal(o->events[i].arg[1], o->events[i - 1].time.v);
+				assert_int_equal(o->events[i].arg[2], 9000);
+				found = true;
+			}
+			assert_true(found);
+			found = false;
+		}
+		close_opened(o);
+		free(p.b.data);
+		free(o);
+	}
+}
+
 struct half {
 	struct trace *trace;
 	uint32_t first;
@@ -1754,6 +1793,7 @@ int main(void)
 		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),
 		cmocka_unit_test(packets_decode_on_their_own),
 		cmocka_unit_test(a_page_astray_is_the_same_for_all_cursors),
+		cmocka_unit_test(pages_that_changed_places),
 		cmocka_unit_test(threads_share_a_trace),
 		cmocka_unit_test(text_outlives_the_next_call),
 		cmocka_unit_test(only_wanted_kinds_are_returned),
