@@ -17,6 +17,14 @@ static inline void cpu_left_code(struct cpu *cpu)
 	cpu->delivery.evidence = EVIDENCE_NONE;
 }
 
+/* That which it has turned out to be: follows merged_into. */
+static inline const struct cpu *cpu_root(const struct cpu *cpu)
+{
+	while (cpu->merged_into)
+		cpu = cpu->merged_into;
+	return cpu;
+}
+
 void cpu_lose_thread(struct cpu *cpu);
 void cpu_adopt(struct cpu *cpu, int32_t tid);
 /* The same before any event has said so. */

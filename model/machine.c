@@ -294,6 +294,7 @@ static void bind(struct cpu *cpu, struct thread *host)
 	if (cpu->vcpu.host)
 		cpu->vcpu.host->vcpu = NULL;
 	vcpu_init(&cpu->vcpu, host);
+	nested_outer_is_up(cpu);
 	vcpu_forget_inner(cpu);
 	host->vcpu = cpu;
 	thread_show_vcpu(host);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/mute.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "model/cpu.h"
 #include "model/thread.h"
 
@@ -52,18 +55,36 @@ void mute_settle(struct cpu *cpu)
 	doubt_queue(cpu);
 }
 
+/* A bit per CPU of which the trace has anything; all of them where it does not say of which it has. */
+static uint8_t *recorded_in(struct model *m, const struct trace *t)
+{
+	uint8_t *bits = arena_alloc(&m->arena, TRACE_CPUS_MAX / 8);
+
+	if (!bits) {
+		m->broken = m->broken ? m->broken : -ENOMEM;
+		return NULL;
+	}
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct stream *s = &t->streams[i];
+
+		if (s->nr_packets && s->cpu < 0)
+			memset(bits, 0xff, TRACE_CPUS_MAX / 8);
+		else if (s->nr_packets && s->cpu < TRACE_CPUS_MAX)
+			bits[s->cpu / 8] |= (uint8_t)(1u << s->cpu % 8);
+	}
+	return bits;
+}
+
 /* The trace has nothing of that CPU, though somebody ran there: who is to run there again does so
  * unseen. */
-static bool is_silent(const struct machine_state *mc, int64_t number)
+static bool is_silent(struct machine_state *mc, int64_t number)
 {
-	const struct trace *t = mc->trace;
-
-	for (unsigned i = 0; t && i < t->nr_streams; i++) {
-		if (t->streams[i].nr_packets &&
-		    (t->streams[i].cpu == number || t->streams[i].cpu < 0))
-			return false;
-	}
-	return t;
+	if (!mc->trace)
+		return false;
+	if (!mc->recorded)
+		mc->recorded = recorded_in(mc->model, mc->trace);
+	return number >= TRACE_CPUS_MAX || !mc->recorded ||
+	       !(mc->recorded[number / 8] >> number % 8 & 1);
 }
 
 bool mute_woken(struct thread *th, int64_t number)

@@ -38,10 +38,23 @@ static struct cpu *followed(const struct cpu *outer)
 	return inner && inner->woken != ATTR_NONE && nested_is_followed(inner) ? inner : NULL;
 }
 
+/* A sleeper is shown to wait, or what it was before: no longer when the VM around it goes on. */
+static void note_shown(struct machine_state *vm)
+{
+	vm->shows_waits = true;
+	if (vm->in_showing)
+		return;
+	vm->in_showing = true;
+	vm->next_showing = vm->model->showing;
+	vm->model->showing = vm;
+}
+
 static void show(struct cpu *inner, enum vcpu_state state)
 {
 	if (inner->vcpu_state == state)
 		return;
+	if (inner->vcpu.sleeps_on && state != VCPU_UNKNOWN)
+		note_shown(inner->vcpu.sleeps_on->machine);
 	inner->vcpu_state = (uint8_t)state;
 	model_set(inner->machine->model, inner->state, state);
 }
@@ -64,6 +77,13 @@ static void sleep_on(struct cpu *outer, struct cpu *inner)
 	inner->vcpu.sleeps_on = outer;
 	inner->vcpu.next_sleeper = nest->sleepers;
 	nest->sleepers = inner;
+	if (!nest->listed) {
+		nest->listed = true;
+		nest->next = outer->machine->sleeping;
+		outer->machine->sleeping = nest;
+	}
+	if (inner->vcpu_state != VCPU_UNKNOWN)
+		note_shown(inner->vcpu.sleeps_on->machine);
 }
 
 static void leave_sleepers(struct cpu *inner)
@@ -107,8 +127,7 @@ void nested_asked(struct cpu *outer, const struct event *e)
 		}
 		nest->given = -1;
 		nest->went_on = NS_MIN;
-		nest->next = outer->machine->nests;
-		outer->machine->nests = nest;
+		outer->machine->nests = true;
 	}
 	nest->vector = (int16_t)vector_of((uint64_t)e->arg[0]);
 	nest->window = false;
@@ -229,42 +248,70 @@ static bool is_alone(struct machine_state *vm)
 	return vm->alone;
 }
 
-/* On another one of its vCPUs the VM may run the guest, or wake it. */
+void nested_outer_is_up(struct cpu *outer)
+{
+	if (outer->in_unhalted)
+		return;
+	outer->in_unhalted = true;
+	outer->next_unhalted = outer->machine->unhalted;
+	outer->machine->unhalted = outer;
+}
+
+static bool has_halted(const struct vcpu *v)
+{
+	return !v->host || v->host->state == THREAD_DEAD || (v->resting && v->halted == HALTED_YES);
+}
+
+/* On another one of its vCPUs the VM may run the guest, or wake it.  Who has halted leaves the list only here, so each
+ * look at one that has is paid for by its having been up. */
 static bool all_rest(struct machine_state *vm)
 {
-	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		const struct vcpu *v = &cpu->vcpu;
-
-		if (v->host && v->host->state != THREAD_DEAD &&
-		    (!v->resting || v->halted != HALTED_YES))
-			return false;
+	while (vm->unhalted && has_halted(&vm->unhalted->vcpu)) {
+		vm->unhalted->in_unhalted = false;
+		vm->unhalted = vm->unhalted->next_unhalted;
 	}
-	return is_alone(vm);
+	return !vm->unhalted && is_alone(vm);
 }
 
-static void show_sleepers(const struct machine_state *vm, enum vcpu_state state)
+/* Those on which nobody sleeps any more leave the list. */
+static void show_sleepers(struct machine_state *vm, enum vcpu_state state)
 {
-	for (const struct nest *nest = vm->nests; nest; nest = nest->next) {
+	struct nest *nest, **at = &vm->sleeping;
+
+	if (state == VCPU_UNKNOWN && !vm->shows_waits)
+		return;
+	if (state != VCPU_UNKNOWN && vm->sleeping)
+		note_shown(vm);
+	while ((nest = *at)) {
 		for (struct cpu *cpu = nest->sleepers; cpu; cpu = cpu->vcpu.next_sleeper)
 			show(cpu, state);
+		if (nest->sleepers) {
+			at = &nest->next;
+		} else {
+			nest->listed = false;
+			*at = nest->next;
+		}
 	}
+	vm->shows_waits &= state != VCPU_UNKNOWN;
 }
 
-void nested_outer_rests(const struct cpu *outer)
+void nested_outer_rests(struct cpu *outer)
 {
 	if (all_rest(outer->machine))
 		show_sleepers(outer->machine, VCPU_WAITING);
 }
 
-void nested_outer_is_lost(const struct cpu *outer)
+void nested_outer_is_lost(struct cpu *outer)
 {
 	show_sleepers(outer->machine, VCPU_UNKNOWN);
 }
 
-void nested_outer_is_new(const struct model *m)
+void nested_outer_is_new(struct model *m)
 {
-	for (uint32_t i = 0; i < m->nr_machines; i++)
-		show_sleepers(m->machines[i], VCPU_UNKNOWN);
+	for (; m->showing; m->showing = m->showing->next_showing) {
+		m->showing->in_showing = false;
+		show_sleepers(m->showing, VCPU_UNKNOWN);
+	}
 }
 
 void nested_outer_goes_on(struct cpu *outer, const struct note *n)

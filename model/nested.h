@@ -24,7 +24,8 @@ struct nest {
 	ns_t went_on;	/* when it ended; NS_MIN none yet */
 	unsigned nr_sleepers;
 	struct cpu *sleepers; /* nested ones that have halted, the last one first */
-	struct nest *next;    /* of another vCPU of the VM */
+	struct nest *next;    /* in machine->sleeping ... */
+	bool listed;	      /* ... it is in it */
 };
 
 /* The outer vCPU executed VMRUN (VMLAUNCH, VMRESUME). */
@@ -37,11 +38,13 @@ void nested_exit(struct cpu *outer, const struct event *e);
 void nested_reflected(struct cpu *outer, const struct event *e);
 
 /* A vCPU of a VM that has one with a struct nest halts, goes on for @n, may go on unseen. */
-void nested_outer_rests(const struct cpu *outer);
+void nested_outer_rests(struct cpu *outer);
 void nested_outer_goes_on(struct cpu *outer, const struct note *n);
-void nested_outer_is_lost(const struct cpu *outer);
+void nested_outer_is_lost(struct cpu *outer);
 /* A vCPU was seen for the first time that may be any VM's. */
-void nested_outer_is_new(const struct model *m);
+void nested_outer_is_new(struct model *m);
+/* A vCPU of any VM rests no longer, or is found to have a thread that is alive. */
+void nested_outer_is_up(struct cpu *outer);
 /* The outer vCPU itself is given an interrupt, is lost from sight. */
 void nested_outer_given(struct cpu *outer, int vector);
 void nested_forget(struct cpu *outer);

@@ -55,6 +55,7 @@ struct request {
 	struct thread *sender;	/* of the parent, that sent the interrupt; NULL a handler */
 	struct cpu *irq_cpu;	/* that got the interrupt */
 	ns_t at[NR_REQUEST_TIMES];
+	uint64_t doorbell;   /* where it was kicked for; 0 unknown */
 	int64_t dev;	     /* -1 unknown */
 	int64_t sector;	     /* -1 none */
 	int64_t bytes, disk_bytes;
@@ -70,6 +71,7 @@ struct request {
 		      told any more */
 	bool disputed;	/* a disk of its host's worked for it or for another one: it is not known which */
 	bool queued_unseen; /* perhaps it was put into a scheduler's queue while events were lost */
+	bool answered; /* all of the run shows that @vector is what answers its doorbell: doorbell.h */
 	bool met; /* its CPU's thread was not seen to get it: one that was issued unseen may share
 		     its kick */
 };
@@ -128,7 +130,11 @@ struct unsent {
 
 struct kick {
 	ns_t at;	/* of an exit by which devices are told; NS_MIN: the last one was another */
+	uint64_t doorbell; /* the address that was written to then; 0 unknown */
 	bool told;	/* ... and a device was told of something by it, surely */
+	struct thread *early; /* woken before that to take up what it tells of; NULL nobody */
+	struct machine_state *early_for; /* ... whom it worked for until then */
+	bool unclear;	/* ... several were: which of them is to take it up is not known */
 	ns_t xmit_at;	/* the guest handed a packet to a network device, and has not kicked since */
 	struct thread *xmit_by; /* ran then */
 	bool xmit_soft;		/* a handler handed it over, not that thread */

@@ -103,6 +103,7 @@ struct vcpu {
 	ns_t rest_at;		/* when it began */
 	struct note note;	/* what has ended or will end this rest, as far as known */
 	const struct cpu *noted_on; /* CPU on which that was delivered; NULL it is no delivery */
+	bool missed;		/* ... what was delivered to an unknown vCPU may be for it */
 	int16_t injected;	/* first vector injected since it began; -1 none */
 	int16_t delivered;	/* last vector that its kernel has not yet shown to handle; -1 none */
 	struct kick kick;
@@ -136,6 +137,8 @@ struct cpu {
 	uint32_t index;
 	struct cpu *merged_into; /* turned out to be that one; else NULL */
 	struct cpu *next_of_machine;
+	struct cpu *next_unhalted; /* of machine->unhalted ... */
+	bool in_unhalted;	   /* ... it is in it */
 	uint64_t nested_id;    /* address of its vmcb12/vmcs12; 0 unknown or not nested */
 	uint64_t nested_pgd;   /* its nested page table, last seen */
 	struct cpu *any_of;    /* it stands for all nested vCPUs of that one which nothing tells apart; NULL: no */
@@ -242,7 +245,12 @@ struct machine_state {
 	bool runs_nested;		   /* a guest of it was seen to run */
 	struct machine_state *runs_in; /* of such a guest: the VM in which it was seen; else NULL */
 	bool disputed;		       /* ... or in another one */
-	struct nest *nests;	       /* of its vCPUs: nested.h */
+	bool nests;		       /* a vCPU of it has a struct nest: nested.h */
+	struct nest *sleeping;	       /* those of its vCPUs on which nested ones sleep, or did */
+	struct cpu *unhalted;	       /* its vCPUs that have not halted, and others that have since */
+	bool shows_waits;	       /* a nested vCPU that sleeps in it may be shown to wait ... */
+	bool in_showing;	       /* ... it is in model->showing */
+	struct machine_state *next_showing;
 	uint32_t compared;	       /* with others, when there were so many CPUs ... */
 	bool alone;		       /* ... none of which may be its own */
 	unsigned level;
@@ -255,6 +263,7 @@ struct machine_state {
 	struct cpu *first_cpu, *last_cpu; /* all of them */
 	struct cpu **cpus;		  /* by number; owned; holes are NULL */
 	unsigned nr_cpus;
+	uint8_t *recorded; /* CPUs that its trace has anything of, a bit each: see mute.c; NULL not looked for yet */
 	struct thread *threads; /* newest first */
 	struct thread *off;	/* those that are known to be on no CPU, and not dead */
 	struct space *spaces;	/* newest first */
@@ -417,6 +426,7 @@ struct model {
 	uint32_t nr_vtids, vtids_room;
 	struct cgroup *cgroups;
 	uint32_t nr_cgroups, cgroups_room;
+	struct machine_state *showing; /* whose sleepers may be shown to wait, and others */
 	struct map throttled; /* cgroup and CPU -> how often: see throttle.c */
 	struct map by_cgroup; /* machine and id -> index */
 	struct map by_cgroup_path; /* hash of machine and path -> index + 1 */

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/cpu.h"
+#include "model/doorbell.h"
 #include "model/group.h"
 #include "model/machine.h"
 #include "model/namespace.h"
@@ -113,13 +115,6 @@ static void put_machines(struct model *m)
 		if (!m->machines[i]->merged_into)
 			put_machine(m, m->machines[i]);
 	}
-}
-
-static const struct cpu *cpu_root(const struct cpu *cpu)
-{
-	while (cpu->merged_into)
-		cpu = cpu->merged_into;
-	return cpu;
 }
 
 /* For which vCPU that was, from an index + 1.  0: none, or a guest of the vCPU that the thread runs,
@@ -390,6 +385,12 @@ static void put_initcalls(struct model *m)
 	}
 }
 
+/* Of a kick alone it is known at the end only what answered it. */
+static bool may_be_anothers(const struct request *r)
+{
+	return r->kind == REQUEST_UNKNOWN && r->dev < 0 && !r->answered;
+}
+
 static void put_requests(struct model *m, uint32_t from)
 {
 	for (uint32_t i = from; i < m->nr_requests; i++) {
@@ -413,7 +414,7 @@ static void put_requests(struct model *m, uint32_t from)
 		cells[8 + NR_REQUEST_TIMES] = thread_row_of(r->worker);
 		cells[9 + NR_REQUEST_TIMES] = thread_row_of(r->sender);
 		cells[10 + NR_REQUEST_TIMES] = r->irq_cpu ? (int64_t)cpu_root(r->irq_cpu)->row : -1;
-		cells[11 + NR_REQUEST_TIMES] = r->vector;
+		cells[11 + NR_REQUEST_TIMES] = may_be_anothers(r) ? -1 : r->vector;
 		cells[12 + NR_REQUEST_TIMES] = r->covered;
 		cells[13 + NR_REQUEST_TIMES] = r->disputed;
 		assert(table_schemas[TABLE_REQUEST].nr_columns == ARRAY_SIZE(cells));
@@ -475,6 +476,7 @@ void tables_close(struct model *m, ns_t end)
 	history_writer_before_batch(m->w, NULL, NULL);
 	state_lines_settle(m);
 	group_vms(m);
+	doorbells_settle(m);
 	namespaces_settle(m);
 	spaces_settle(m);
 	nr_machines = number_machines(m);

@@ -12,6 +12,7 @@
 #include "model/fuse.h"
 #include "model/group.h"
 #include "model/mute.h"
+#include "model/nested.h"
 #include "model/namespace.h"
 #include "model/throttle.h"
 #include "model/vcpu.h"
@@ -198,6 +199,8 @@ void thread_set_state(struct thread *th, enum thread_state state)
 	}
 	if (th->state == state)
 		return;
+	if (th->state == THREAD_DEAD && th->vcpu)
+		nested_outer_is_up(th->vcpu);
 	th->state = state;
 	model_set(th->machine->model, th->state_attr, state);
 	thread_show_vcpu_state(th);
@@ -469,6 +472,12 @@ static int32_t process_of_child(const struct thread *parent, const struct event 
 	if (mc->new_tid != (int32_t)e->arg[1])
 		return -1;
 	return mc->new_is_thread ? parent->pid : mc->new_tid;
+}
+
+void thread_set_parent(struct thread *th, int64_t ppid)
+{
+	if (th->ppid < 0 && !th->machine->losses)
+		th->ppid = (int32_t)ppid;
 }
 
 /* A new thread starts inside the system call that made it. */

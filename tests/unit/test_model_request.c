@@ -10,7 +10,7 @@
 #include "model/request.h"
 
 enum { MAIN = 10, WORKER = 11, SECOND = 12, OTHER = 20, SHELL = 7 };
-enum { VEC_DISK = 40, IRQ_DISK = 25, DISK = 254 << 20, HOST_DISK = 8 << 20 };
+enum { VEC_DISK = 40, VEC_OTHER = 41, IRQ_DISK = 25, DISK = 254 << 20, HOST_DISK = 8 << 20 };
 enum { EXIT_NPF = 0x400, USER_MMIO = 6, MMIO_WRITE = 2 };
 #define DOORBELL 0xfe000000
 
@@ -76,33 +76,44 @@ static void open_young_world(unsigned nr)
 	qemu_begins(nr);
 }
 
-/* vCPU 0 tells at 110; the main thread takes it up at 130, the pool reads at 150 to 170, and the main
- * thread sends the interrupt at 190. */
+/* @t later: vCPU 0 tells at 110, by writing to @doorbell if that is not 0; the main thread takes it up
+ * at 130, the pool reads at 150 to 170, and the main thread sends the interrupt at 190. */
+static void host_works_at(ns_t t, int64_t doorbell, int vector)
+{
+	exits(HOST, 0, t + 110, 100, EXIT_NPF);
+	if (doorbell)
+		happens(HOST, 0, t + 112, KVM_MMIO, 100, MMIO_WRITE, doorbell);
+	wakes(0, t + 115, 100, MAIN);
+	enters(HOST, 0, t + 120, 100);
+	switches(HOST, 1, t + 130, 0, RUNNABLE, MAIN);
+	wakes(1, t + 140, MAIN, WORKER);
+	switches(HOST, 1, t + 145, MAIN, ASLEEP, WORKER);
+	issues(HOST, 1, t + 150, WORKER, HOST_DISK, 7000, 4096, 0);
+	switches(HOST, 1, t + 155, WORKER, BLOCKED, 0);
+	happens(HOST, 1, t + 165, IRQ_ENTRY, 0, 30);
+	completes(HOST, 1, t + 170, 0, HOST_DISK, 7000);
+	wakes(1, t + 172, 0, MAIN);
+	happens(HOST, 1, t + 175, IRQ_EXIT, 0, 30);
+	switches(HOST, 1, t + 180, 0, RUNNABLE, MAIN);
+	happens(HOST, 1, t + 190, KVM_APIC_ACCEPT_IRQ, MAIN, 0, vector, 0);
+}
+
 static void host_works(void)
 {
-	exits(HOST, 0, 110, 100, EXIT_NPF);
-	happens(HOST, 0, 112, KVM_MMIO, 100, MMIO_WRITE, DOORBELL);
-	wakes(0, 115, 100, MAIN);
-	enters(HOST, 0, 120, 100);
-	switches(HOST, 1, 130, 0, RUNNABLE, MAIN);
-	wakes(1, 140, MAIN, WORKER);
-	switches(HOST, 1, 145, MAIN, ASLEEP, WORKER);
-	issues(HOST, 1, 150, WORKER, HOST_DISK, 7000, 4096, 0);
-	switches(HOST, 1, 155, WORKER, BLOCKED, 0);
-	happens(HOST, 1, 165, IRQ_ENTRY, 0, 30);
-	completes(HOST, 1, 170, 0, HOST_DISK, 7000);
-	wakes(1, 172, 0, MAIN);
-	happens(HOST, 1, 175, IRQ_EXIT, 0, 30);
-	switches(HOST, 1, 180, 0, RUNNABLE, MAIN);
-	happens(HOST, 1, 190, KVM_APIC_ACCEPT_IRQ, MAIN, 0, VEC_DISK, 0);
+	host_works_at(0, DOORBELL, VEC_DISK);
 }
 
 /* vCPU 0 is given it at 210. */
+static void host_injects_at(ns_t t, int vector)
+{
+	exits(HOST, 0, t + 200, 100, EXIT_INTR);
+	happens(HOST, 0, t + 210, KVM_INJ_VIRQ, 100, vector, 0);
+	enters(HOST, 0, t + 212, 100);
+}
+
 static void host_injects(void)
 {
-	exits(HOST, 0, 200, 100, EXIT_INTR);
-	happens(HOST, 0, 210, KVM_INJ_VIRQ, 100, VEC_DISK, 0);
-	enters(HOST, 0, 212, 100);
+	host_injects_at(0, VEC_DISK);
 }
 
 /* ... and handles it at 220. */
@@ -172,6 +183,140 @@ static void without_the_guests_events_its_kick_and_the_answer_are_left(void **st
 	assert_cell(1, "injected", 210);
 	assert_cell(1, "handled", -1);
 	assert_cell(1, "done", 210);
+}
+
+/* The @nr-th kick is answered so. */
+static void is_answered(unsigned nr, int64_t doorbell, int vector)
+{
+	ns_t t = 200 * (ns_t)nr;
+
+	host_works_at(t, doorbell, vector);
+	host_injects_at(t, vector);
+	switches(HOST, 1, t + 220, MAIN, ASLEEP, 0);
+}
+
+/* Of those, in the order of their kicks. */
+static void assert_answers(unsigned nr, const int *vectors)
+{
+	for (unsigned row = 0; row < fake_rows("request"); row++) {
+		unsigned at = (unsigned)(cell(row, "kicked") - 110) / 200;
+
+		if (cell(row, "machine") != 1)
+			continue;
+		assert_in_range(at, 0, nr - 1);
+		assert_cell(row, "kind", 0);
+		assert_cell(row, "vector", vectors[at]);
+	}
+	assert_int_equal(fake_rows("request"), 2 * nr);
+}
+
+/* What answered once may have been for another device. */
+static void what_answers_a_doorbell_was_seen_to_do_so_twice(void **state)
+{
+	(void)state;
+	open_world(1);
+	is_answered(0, DOORBELL, VEC_DISK);
+	world_close(400);
+	assert_answers(1, (int[]){-1});
+	world_open(1);
+	qemu_begins(1);
+	is_answered(0, DOORBELL, VEC_DISK);
+	is_answered(1, DOORBELL, VEC_DISK);
+	world_close(600);
+	assert_answers(2, (int[]){VEC_DISK, VEC_DISK});
+}
+
+/* Both devices were told of something, and who works for them sent the other one's interrupt first. */
+static void another_devices_interrupt_is_no_answer(void **state)
+{
+	int vectors[26];
+
+	(void)state;
+	open_world(1);
+	for (unsigned nr = 0; nr < ARRAY_SIZE(vectors); nr++) {
+		bool wrong = nr % 13 == 4, second = nr % 6 == 2;
+
+		vectors[nr] = wrong ? -1 : second ? VEC_OTHER : VEC_DISK;
+		is_answered(nr, wrong || second ? DOORBELL + 4 : DOORBELL, second ? VEC_OTHER : VEC_DISK);
+	}
+	world_close(6000);
+	assert_answers(ARRAY_SIZE(vectors), vectors);
+}
+
+/* It was answered twice by what never answers another one, and twenty times by its own. */
+static void what_seldom_answers_is_no_answer(void **state)
+{
+	int vectors[23];
+
+	(void)state;
+	open_world(1);
+	for (unsigned nr = 0; nr < ARRAY_SIZE(vectors); nr++) {
+		vectors[nr] = nr % 11 == 5 ? -1 : VEC_DISK;
+		is_answered(nr, DOORBELL, vectors[nr] < 0 ? VEC_OTHER : VEC_DISK);
+	}
+	world_close(5000);
+	assert_answers(ARRAY_SIZE(vectors), vectors);
+}
+
+/* A guest gives the queue's vector to another vCPU, or another one to the queue. */
+static void a_doorbell_may_get_another_vector(void **state)
+{
+	(void)state;
+	open_world(1);
+	for (unsigned nr = 0; nr < 4; nr++)
+		is_answered(nr, DOORBELL, nr < 2 ? VEC_DISK : VEC_OTHER);
+	world_close(1000);
+	assert_answers(4, (int[]){VEC_DISK, VEC_DISK, VEC_OTHER, VEC_OTHER});
+}
+
+/* Of a VM with two devices it is not known whose an interrupt is where no event names the doorbell. */
+static void without_doorbells_one_vector_must_have_answered_all(void **state)
+{
+	(void)state;
+	open_world(1);
+	is_answered(0, 0, VEC_DISK);
+	is_answered(1, 0, VEC_DISK);
+	world_close(600);
+	assert_answers(2, (int[]){VEC_DISK, VEC_DISK});
+	world_open(1);
+	qemu_begins(1);
+	is_answered(0, 0, VEC_DISK);
+	is_answered(1, 0, VEC_DISK);
+	is_answered(2, 0, VEC_OTHER);
+	world_close(800);
+	assert_answers(3, (int[]){-1, -1, -1});
+	world_open(1);
+	qemu_begins(1);
+	is_answered(0, 0, VEC_DISK);
+	is_answered(1, 0, VEC_DISK);
+	is_answered(2, DOORBELL, VEC_DISK);
+	is_answered(3, DOORBELL, VEC_DISK);
+	world_close(1000);
+	assert_answers(4, (int[]){-1, -1, VEC_DISK, VEC_DISK});
+}
+
+/* On Intel's CPUs KVM says only after it has woken who works for it where that was. */
+static void a_doorbell_may_be_named_late(void **state)
+{
+	(void)state;
+	open_world(1);
+	for (unsigned nr = 0; nr < 5; nr++)
+		is_answered(nr, nr == 4 ? DOORBELL + 4 : DOORBELL, nr == 4 ? VEC_OTHER : VEC_DISK);
+	exits(HOST, 0, 1110, 100, EXIT_NPF);
+	wakes(0, 1115, 100, MAIN);
+	happens(HOST, 0, 1117, KVM_MMIO, 100, MMIO_WRITE, DOORBELL);
+	enters(HOST, 0, 1120, 100);
+	switches(HOST, 1, 1130, 0, RUNNABLE, MAIN);
+	wakes(1, 1140, MAIN, WORKER);
+	switches(HOST, 1, 1145, MAIN, ASLEEP, WORKER);
+	wakes(1, 1150, WORKER, MAIN);
+	switches(HOST, 1, 1155, WORKER, ASLEEP, MAIN);
+	happens(HOST, 1, 1190, KVM_APIC_ACCEPT_IRQ, MAIN, 0, VEC_DISK, 0);
+	host_injects_at(1000, VEC_DISK);
+	world_close(1400);
+	assert_int_equal(fake_rows("request"), 11);
+	assert_cell(10, "kicked", 1110);
+	assert_cell(10, "vector", VEC_DISK);
 }
 
 /* When its trace is over, it tells as little as if it had none. */
@@ -520,6 +665,45 @@ static void an_exit_for_something_else_is_no_kick(void **state)
 	assert_cell(0, "kicked", -1);
 	assert_cell(0, "worker", -1);
 	assert_cell(0, "covered", 1);
+}
+
+/* Threads that nothing shows the process of: OTHER, to which soft interrupts are left, is woken
+ * before the device is told. */
+static void is_told_amid_wakeups(ns_t mmio, int fast)
+{
+	open_world(2);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	exits(HOST, 0, 110, 100, EXIT_NPF);
+	wakes(0, 111, 100, OTHER);
+	if (mmio == 112)
+		happens(HOST, 0, mmio, KVM_MMIO, 100, MMIO_WRITE, DOORBELL, fast);
+	wakes(0, 115, 100, OTHER + 1);
+	if (mmio > 112)
+		happens(HOST, 0, mmio, KVM_MMIO, 100, MMIO_WRITE, DOORBELL, fast);
+	enters(HOST, 0, 120, 100);
+	switches(HOST, 1, 130, 0, RUNNABLE, OTHER);
+	issues(HOST, 1, 135, OTHER, HOST_DISK, 9000, 4096, 1);
+	switches(HOST, 1, 140, OTHER, ASLEEP, OTHER + 1);
+	guest_handles(64);
+	world_close(300);
+	assert_int_equal(fake_rows("request"), 1);
+	assert_cell(0, "kicked", 110);
+}
+
+static void who_was_woken_before_the_device_was_told_does_not_work_for_it(void **state)
+{
+	(void)state;
+	is_told_amid_wakeups(112, 0);
+	assert_cell(0, "worker", thread_row(HOST, OTHER + 1));
+	assert_cell(0, "picked", 140);
+}
+
+static void of_several_woken_early_nobody_is_known_to_work_for_it(void **state)
+{
+	(void)state;
+	is_told_amid_wakeups(117, 1);
+	assert_cell(0, "worker", -1);
+	assert_cell(0, "picked", -1);
 }
 
 static void the_vcpus_own_thread_may_do_the_work(void **state)
@@ -984,6 +1168,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_goes_through_all_layers),
 		cmocka_unit_test(without_the_guests_events_its_kick_and_the_answer_are_left),
+		cmocka_unit_test(what_answers_a_doorbell_was_seen_to_do_so_twice),
+		cmocka_unit_test(another_devices_interrupt_is_no_answer),
+		cmocka_unit_test(what_seldom_answers_is_no_answer),
+		cmocka_unit_test(a_doorbell_may_get_another_vector),
+		cmocka_unit_test(without_doorbells_one_vector_must_have_answered_all),
+		cmocka_unit_test(a_doorbell_may_be_named_late),
 		cmocka_unit_test(after_the_guests_trace_its_kick_and_the_answer_are_left),
 		cmocka_unit_test(without_the_hosts_events_only_the_ends_are_known),
 		cmocka_unit_test(one_kick_tells_of_all_requests_before_it),
@@ -1001,6 +1191,8 @@ int main(void)
 		cmocka_unit_test(who_was_there_before_the_trace_may_work_for_a_vm),
 		cmocka_unit_test(who_is_of_another_process_works_for_no_vm),
 		cmocka_unit_test(an_exit_for_something_else_is_no_kick),
+		cmocka_unit_test(who_was_woken_before_the_device_was_told_does_not_work_for_it),
+		cmocka_unit_test(of_several_woken_early_nobody_is_known_to_work_for_it),
 		cmocka_unit_test(the_vcpus_own_thread_may_do_the_work),
 		cmocka_unit_test(an_interrupt_from_before_a_request_is_not_its_answer),
 		cmocka_unit_test(lost_events_end_what_is_under_way),

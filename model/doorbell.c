@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/doorbell.h"
+
+#include <errno.h>
+
+#include "model/cpu.h"
+#include "model/state.h"
+
+#define TIMES_MIN 2
+#define STRAY_PERCENT 10
+
+/* What is counted of requests that were answered. */
+enum count {
+	OF_VM,
+	OF_DOORBELL,
+	OF_LINE,
+	OF_LINE_AT_DOORBELL,
+	NR_COUNTS,
+};
+
+static bool is_counted(const struct request *r)
+{
+	return r->cpu && r->irq_cpu && r->vector >= 0 && r->at[REQUEST_KICKED] != NS_MIN;
+}
+
+/* A line is a vector of a vCPU. */
+static uint64_t key_of(const struct model *m, const struct request *r, enum count what)
+{
+	uint64_t key = (uint64_t)cpu_root(r->cpu)->machine->index << 8 | what;
+	uint64_t line = (uint64_t)cpu_root(r->irq_cpu)->index << 8 | (uint8_t)r->vector;
+
+	if (what == OF_DOORBELL || what == OF_LINE_AT_DOORBELL)
+		key = hash_fold(key, m->secret) ^ (uint64_t)r->doorbell;
+	if (what == OF_LINE || what == OF_LINE_AT_DOORBELL)
+		key = hash_fold(key, m->secret) ^ line;
+	return key;
+}
+
+static int count(struct model *m, struct map *counts, const struct request *r)
+{
+	for (unsigned what = 0; what < NR_COUNTS; what++) {
+		uint64_t key = key_of(m, r, what);
+		uint32_t *nr;
+
+		/* Whose else the line may be an unknown doorbell does not tell. */
+		if (what == OF_LINE && !r->doorbell)
+			continue;
+		nr = map_get(counts, key);
+		if (nr)
+			++*nr;
+		else if (map_put(counts, key, 1))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static uint64_t counted(const struct model *m, const struct map *counts, const struct request *r,
+			enum count what)
+{
+	const uint32_t *nr = map_get(counts, key_of(m, r, what));
+
+	return nr ? *nr : 0;
+}
+
+static bool is_its_line(const struct model *m, const struct map *counts, const struct request *r)
+{
+	uint64_t times = counted(m, counts, r, OF_LINE_AT_DOORBELL);
+
+	if (times < TIMES_MIN)
+		return false;
+	if (!r->doorbell)
+		return times == counted(m, counts, r, OF_VM);
+	return times * 100 >= counted(m, counts, r, OF_LINE) * (100 - STRAY_PERCENT) &&
+	       times * 100 >= counted(m, counts, r, OF_DOORBELL) * STRAY_PERCENT;
+}
+
+void doorbells_settle(struct model *m)
+{
+	struct map counts = {0};
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < m->nr_requests; i++) {
+		if (is_counted(&m->requests[i]))
+			ret = count(m, &counts, &m->requests[i]);
+	}
+	if (ret)
+		m->broken = m->broken ? m->broken : ret;
+	for (uint32_t i = 0; !ret && i < m->nr_requests; i++) {
+		struct request *r = &m->requests[i];
+
+		r->answered = is_counted(r) && is_its_line(m, &counts, r);
+	}
+	map_release(&counts);
+}
