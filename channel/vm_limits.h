@@ -125,10 +125,13 @@ static inline void vm_limits_tell(struct vm_limits *l, uint64_t skipped)
 	}
 }
 
-/* Those of which no record tells. */
+/* Those of which no record tells.  In a copy made while calls go on more may be told than
+ * skipped. */
 static inline uint32_t vm_limits_untold(const struct vm_limits *l, enum vm_user_call kind)
 {
-	return l->skipped[kind] - l->told[kind];
+	int32_t nr = (int32_t)(l->skipped[kind] - l->told[kind]);
+
+	return nr > 0 ? (uint32_t)nr : 0;
 }
 
 #endif

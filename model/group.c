@@ -208,7 +208,8 @@ static void join_traced(struct model *m)
 	}
 }
 
-/* First those without a trace: what collides with one that has is then known of all of a VM. */
+/* Those without a trace are joined with each other before any is with one that has a trace: what
+ * collides with that one is then known of all of a VM. */
 static void by_process(struct model *m)
 {
 	learn_processes(m, true);
