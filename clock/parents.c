@@ -508,13 +508,53 @@ bool parents_complete(const struct candidate *list, unsigned nr)
 	return roots == 1;
 }
 
+static int search_for(struct candidate *list, unsigned nr, unsigned i, struct stop *stop)
+{
+	int ret = parent_by_containment(list, nr, i, stop);
+
+	return ret ? ret : find_between(list, nr, i, stop);
+}
+
+/* Nothing was found that bears out what the user says of it: is it found elsewhere without that? */
+static int doubt_user(struct candidate *list, unsigned nr, unsigned i, struct stop *stop,
+		      struct error *err)
+{
+	struct candidate *c = &list[i];
+	const char *said = c->parent >= 0 ? list[c->parent].name : "no other";
+	int told = c->parent, ret;
+
+	if (!c->told || c->missing || c->in->because || c->in->recorded || c->nr_pairs ||
+	    c->same_clock || c->proven || c->exact || c->fit.events)
+		return 0;
+	c->told = false;
+	c->parent = PARENT_UNKNOWN;
+	ret = search_for(list, nr, i, stop);
+	if (ret)
+		return ret;
+	if (c->parent >= 0)
+		return fail(err, -EINVAL,
+			    "--parent says that %s runs in %s, but its CPU %d is active only while "
+			    "thread %d of %s runs a guest (%" PRIu64 " events)",
+			    c->name, said, c->fit.cpu, c->fit.tid, list[c->parent].name, c->fit.events);
+	if (c->around >= 0)
+		return fail(err, -EINVAL,
+			    "--parent says that %s runs in %s, but it is active only while %s runs a "
+			    "guest of a VM that has no trace",
+			    c->name, said, list[c->around].name);
+	c->told = true;
+	c->parent = told;
+	return 0;
+}
+
 int parents_search(struct candidate *list, unsigned nr, struct stop *stop, struct error *err)
 {
 	for (unsigned i = 0; i < nr; i++) {
-		int ret = parent_by_containment(list, nr, i, stop);
+		int ret = search_for(list, nr, i, stop);
 
 		if (!ret)
-			ret = find_between(list, nr, i, stop);
+			ret = doubt_user(list, nr, i, stop, err);
+		if (ret == -EINVAL)
+			return ret;
 		if (ret)
 			return fail(err, ret, "out of memory");
 	}
