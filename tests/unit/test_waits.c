@@ -341,8 +341,9 @@ static void woken_changes(struct history_writer *w)
 }
 
 /*
- * A seventh one, of a nested vCPU: its thread is made ready by vm-a/0, which had to be woken itself.  Twice: at 1150000,
- * for 1180000, but where vm-a/0 was is not known then, until the thread has a CPU, at 1310000; at 1700000, for 1740000.
+ * A seventh one, of a nested vCPU: its thread is made ready by vm-a/0, which had to be woken itself.
+ * That is at 1150000, for 1180000; where vm-a/0 is, is not known for a while before that thread has a
+ * CPU, at 1310000.  And at 1700000, for 1740000.
  */
 static void below_changes(struct history_writer *w)
 {
