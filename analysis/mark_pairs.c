@@ -79,6 +79,8 @@ static bool begins(const struct sonde_mark *m, const char *from, const char *to)
 int mark_pairs_find(struct mark_pairs *out, const struct sonde_run *run, const char *from,
 		    const char *to, ns_t begin, ns_t end)
 {
+	/* The run's last event is at its end. */
+	ns_t last = end == sonde_run_end(run) ? end : end - 1;
 	struct open_marks open = {0};
 	int ret = 0;
 
@@ -86,7 +88,7 @@ int mark_pairs_find(struct mark_pairs *out, const struct sonde_run *run, const c
 	for (int64_t row = 0; row < sonde_nr_marks(run) && !ret; row++) {
 		struct sonde_mark m, first;
 
-		if (sonde_mark(run, row, &m) || m.t < begin || m.t >= end)
+		if (sonde_mark(run, row, &m) || m.t < begin || m.t > last)
 			continue;
 		/* Of equal texts every second one is an end. */
 		if (ends(&m, from, to)) {

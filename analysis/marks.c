@@ -83,6 +83,8 @@ static void add(struct sonde_facts *out, const struct sonde_mark *m, const char 
 static int find_marks(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		      struct error *err)
 {
+	/* The run's last event is at its end. */
+	ns_t last = end == sonde_run_end(run) ? end : end - 1;
 	struct spans s = {0};
 	int ret = 0;
 
@@ -92,13 +94,13 @@ static int find_marks(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 		sonde_mark(run, row, &m);
 		if (m.kind == KIND_BEGIN)
 			ret = begin_span(&s, &m);
-		else if ((m.kind != KIND_END || !end_span(&s, &m)) && m.t >= begin && m.t < end)
+		else if ((m.kind != KIND_END || !end_span(&s, &m)) && m.t >= begin && m.t <= last)
 			add(out, &m, m.kind == KIND_END ? "end" : "point", -1);
 	}
 	for (uint32_t i = 0; i < s.nr; i++) {
 		const struct open_span *span = &s.list[i];
 
-		if (span->mark.t < end && (!span->ended || span->end >= begin))
+		if (span->mark.t <= last && (!span->ended || span->end >= begin))
 			add(out, &span->mark, span->ended ? "span" : "begin",
 			    span->ended ? ns_since(span->end, span->mark.t) : -1);
 	}

@@ -145,8 +145,9 @@ static void loose_clock(struct why *w, const struct tables *t, int64_t machine,
 		say_length(&v.says, worst);
 		say(&v.says, " only");
 	}
-	say(&v.says, ": what is said of its threads may be of others that far away. Recording all "
-		     "machines with sonde record and the TSC clock makes it exact.");
+	say(&v.says, worst == NS_MAX ? ": nothing bounds how wrong the times of its threads are. "
+				     : ": the times of its threads may be wrong by that much. ");
+	say(&v.says, "Recording all machines with sonde record and the TSC clock makes it exact.");
 	why_add(w, &v);
 }
 

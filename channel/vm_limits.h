@@ -35,6 +35,7 @@ enum vm_user_call {
 
 #define VM_FORGED_MOST 100 /* in a window */
 #define VM_MARK_MOST 1000
+#define VM_USER_PART 4 /* of each, no more than this part of all calls: the kernel keeps half */
 
 struct vm_count {
 	uint32_t nr, from; /* from: the number at which the window began */
@@ -88,13 +89,16 @@ static inline enum vm_room vm_limits_record(struct vm_limits *l, enum vm_record 
 	return nr < (is_space ? spaces : VM_RECORDS - spaces) ? VM_ROOM : VM_ROOM_WHILE_HALF_EMPTY;
 }
 
-/* A process's call: whether it is recorded; else it is counted.  *@first: the first of a window
- * that is not. */
-static inline bool vm_limits_user(struct vm_limits *l, enum vm_user_call kind, bool *first)
+/* A process's call: whether it is recorded; else it is counted.  @calls: as vm_limits_record()'s
+ * @most.  *@first: the first of a window that is not recorded. */
+static inline bool vm_limits_user(struct vm_limits *l, enum vm_user_call kind, uint32_t calls,
+				  bool *first)
 {
 	uint32_t most = kind == VM_MARK ? VM_MARK_MOST : VM_FORGED_MOST;
 	uint32_t nr = vm_count_one(&l->user[kind == VM_MARK]);
 
+	if (calls && calls / VM_USER_PART < most)
+		most = calls / VM_USER_PART;
 	*first = nr == most;
 	if (nr < most)
 		return true;
@@ -125,10 +129,13 @@ static inline void vm_limits_tell(struct vm_limits *l, uint64_t skipped)
 	}
 }
 
-/* Those of which no record tells. */
+/* Those of which no record tells.  In a copy made while calls go on more may be told than
+ * skipped. */
 static inline uint32_t vm_limits_untold(const struct vm_limits *l, enum vm_user_call kind)
 {
-	return l->skipped[kind] - l->told[kind];
+	int32_t nr = (int32_t)(l->skipped[kind] - l->told[kind]);
+
+	return nr > 0 ? (uint32_t)nr : 0;
 }
 
 #endif

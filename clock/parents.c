@@ -95,6 +95,8 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 			return 0;
 		}
 	}
+	if (!list[i].in->recorded && !strcmp(list[i].name, wanted))
+		return fail(err, -EINVAL, "--parent says that %s runs in itself", list[i].name);
 	if (!list[i].in->recorded)
 		return no_parent(list, nr, i, err);
 	list[i].missing = true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clock/trees.h"
+#include "source/event.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -61,6 +62,18 @@ static int open_circles(struct candidate *list, unsigned nr, struct topology_apa
 	return 0;
 }
 
+/* Whether any event of it can say what a CPU does. */
+static bool tells_of_cpus(const struct trace *t)
+{
+	bool has_cpu = false, has_kind = false;
+
+	for (unsigned i = 0; i < t->nr_streams && !has_cpu; i++)
+		has_cpu = t->streams[i].cpu >= 0;
+	for (unsigned i = 0; i < t->nr_types && !has_kind; i++)
+		has_kind = t->types[i].kind != EV_OTHER && t->types[i].kind != EV_LOST;
+	return has_cpu && has_kind;
+}
+
 /* How much speaks for a root to be L0; more is better. */
 static uint64_t rank_of(const struct candidate *list, unsigned nr, unsigned root)
 {
@@ -69,7 +82,8 @@ static uint64_t rank_of(const struct candidate *list, unsigned nr, unsigned root
 
 	for (unsigned i = 0; i < nr; i++)
 		members += root_of(list, nr, i) == (int)root;
-	return (uint64_t)(c->told && !c->missing) << 34 | (uint64_t)!c->missing << 33 |
+	return (uint64_t)(c->told && !c->missing) << 35 |
+	       (uint64_t)tells_of_cpus(c->sample->trace) << 34 | (uint64_t)!c->missing << 33 |
 	       (uint64_t)!c->declared->hypervisor << 32 | members << 1 | (c->sample->stays.nr > 0);
 }
 

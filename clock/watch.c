@@ -321,7 +321,7 @@ static int watch_event(struct watch *w, const struct event *e)
 	int ret = 0;
 
 	if (e->time.v < w->from) {
-		w->tid = e->tid;
+		w->tid = e->kind == EV_LOST ? -1 : e->tid;
 		return 0;
 	}
 	if (e->kind == EV_LOST) {

@@ -355,19 +355,19 @@ static void tell_loss(struct check *c, const char *path, const struct trace_loss
 	char nr[UNIT_TEXT];
 
 	if (l->events)
-		find(c, "%s: its tracer lost %s event%s", path,
-		     unit_count(nr, (int64_t)l->events), l->events == 1 ? "" : "s");
+		find(c, "%s: %s event%s, as its tracer or recorder counted", path,
+		     unit_count(nr, (int64_t)l->events),
+		     l->events == 1 ? " is missing" : "s are missing");
 	if (l->packets)
 		find(c, "%s: %s packet%s missing", path, unit_count(nr, (int64_t)l->packets),
 		     l->packets == 1 ? " is" : "s are");
 	if (l->bytes_skipped)
 		find(c, "%s: %s byte%s could not be decoded", path,
-		     unit_count(nr, (int64_t)l->bytes_skipped),
-		     l->bytes_skipped == 1 ? "" : "s");
+		     unit_count(nr, (int64_t)l->bytes_skipped), l->bytes_skipped == 1 ? "" : "s");
 	if (l->unknown)
 		find(c,
-		     "%s: events are missing that nobody counted: sonde analyze it, and sonde "
-		     "report -s loss says on which CPUs, from when to when",
+		     "%s: there are gaps of which nothing says how many events they lack: sonde "
+		     "analyze it, and sonde report -s loss says on which CPUs, from when to when",
 		     path);
 }
 

@@ -66,12 +66,16 @@ bool group_may_be_one(const struct machine_state *a, const struct machine_state 
 	return true;
 }
 
+/* The first one stays.  What has a trace stands for itself: traces that contradict each other may say
+ * otherwise, and then both stay. */
 static void join(struct machine_state *a, struct machine_state *b)
 {
 	struct machine_state *to = a->index < b->index ? a : b;
 	struct machine_state *from = to == a ? b : a;
 
-	assert(a != b && !a->merged_into && !b->merged_into && !from->trace);
+	if (a == b || from->trace)
+		return;
+	assert(!a->merged_into && !b->merged_into);
 	if (to->last_cpu)
 		to->last_cpu->next_of_machine = from->first_cpu;
 	else
@@ -208,7 +212,8 @@ static void join_traced(struct model *m)
 	}
 }
 
-/* First those without a trace: what collides with one that has is then known of all of a VM. */
+/* Those without a trace are joined with each other before any is with one that has a trace: what
+ * collides with that one is then known of all of a VM. */
 static void by_process(struct model *m)
 {
 	learn_processes(m, true);
@@ -359,7 +364,7 @@ static void by_guests(struct model *m)
 		for (const struct held *h = vm->holds; h; h = h->next)
 			note_place(h->guest, vm);
 		if (vm->turned_out && vm != vm->turned_out && !vm->merged_into)
-			join(vm, vm->turned_out);
+			join(vm, machine_root(vm->turned_out));
 	}
 	for (uint32_t i = 0; i < m->topo->nr_machines; i++) {
 		struct machine_state *mc = m->machines[i];

@@ -525,7 +525,8 @@ void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa)
 	bool own = vcpu->vcpu.nested != NESTED_YES;
 
 	vcpu->vcpu.kick.at = own && exit_may_kick(reason, isa) ? now_of(vcpu->machine) : NS_MIN;
-	vcpu->vcpu.kick.told = false;
+	vcpu->vcpu.kick.told = vcpu->vcpu.kick.unclear = false;
+	vcpu->vcpu.kick.early = NULL;
 	vcpu->vcpu.kick.doorbell = 0;
 }
 
@@ -597,14 +598,56 @@ static void take_up(struct cpu *vcpu, struct thread *worker, bool at_once)
 	worker->picks_up = !at_once;
 }
 
+/* Who was woken early was woken for something else. */
+static void put_down(struct cpu *vcpu)
+{
+	struct pending *p = &vcpu->machine->pending;
+	struct kick *k = &vcpu->vcpu.kick;
+
+	for (uint32_t i = 0; k->early && i < p->nr; i++) {
+		struct request *r = &p->list[i];
+
+		if (r->cpu != vcpu || r->at[REQUEST_KICKED] != k->at || r->worker != k->early)
+			continue;
+		r->worker = r->helper = NULL;
+		r->at[REQUEST_PICKED] = NS_MIN;
+	}
+	if (k->early) {
+		k->early->works_for = k->early_for;
+		k->early->picks_up = false;
+	}
+	k->early = NULL;
+}
+
+/* A thread of an unknown process, before it is seen that a device was told.  It may be woken by
+ * that, as KVM's fast path tells of it afterwards; or for something else, as ksoftirqd is.  Of
+ * several nobody is known to be it. */
+static void take_up_early(struct cpu *vcpu, struct thread *woken)
+{
+	struct kick *k = &vcpu->vcpu.kick;
+
+	k->unclear |= k->early && k->early != woken;
+	if (k->unclear) {
+		put_down(vcpu);
+		return;
+	}
+	if (!k->early)
+		k->early_for = woken->works_for;
+	k->early = woken;
+	take_up(vcpu, woken, false);
+}
+
 void request_mmio(struct cpu *host_cpu, const struct event *e)
 {
 	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
+	bool fast = e->arg[2];
 	uint64_t address = (uint64_t)e->arg[1];
 
 	if (!vcpu || !known(vcpu->vcpu.kick.at) || e->arg[0] != MMIO_WRITE ||
 	    (address >= APICS_BEGIN && address < APICS_END))
 		return;
+	if (!fast && !vcpu->vcpu.kick.told)
+		put_down(vcpu);
 	vcpu->vcpu.kick.told = true;
 	vcpu->vcpu.kick.doorbell = address;
 	kick(vcpu);
@@ -657,6 +700,12 @@ void request_woken(struct cpu *host_cpu, struct thread *woken)
 		return;
 	if (!any)
 		kick_unknown(vcpu);
+	if (!vcpu->vcpu.kick.told && !is_of_vmm(woken, th, false)) {
+		take_up_early(vcpu, woken);
+		return;
+	}
+	if (!vcpu->vcpu.kick.told)
+		put_down(vcpu);
 	take_up(vcpu, woken, false);
 }
 

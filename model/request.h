@@ -132,6 +132,9 @@ struct kick {
 	ns_t at;	/* of an exit by which devices are told; NS_MIN: the last one was another */
 	uint64_t doorbell; /* the address that was written to then; 0 unknown */
 	bool told;	/* ... and a device was told of something by it, surely */
+	struct thread *early; /* woken before that to take up what it tells of; NULL nobody */
+	struct machine_state *early_for; /* ... whom it worked for until then */
+	bool unclear;	/* ... several were: which of them is to take it up is not known */
 	ns_t xmit_at;	/* the guest handed a packet to a network device, and has not kicked since */
 	struct thread *xmit_by; /* ran then */
 	bool xmit_soft;		/* a handler handed it over, not that thread */

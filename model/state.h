@@ -103,6 +103,7 @@ struct vcpu {
 	ns_t rest_at;		/* when it began */
 	struct note note;	/* what has ended or will end this rest, as far as known */
 	const struct cpu *noted_on; /* CPU on which that was delivered; NULL it is no delivery */
+	bool missed;		/* ... what was delivered to an unknown vCPU may be for it */
 	int16_t injected;	/* first vector injected since it began; -1 none */
 	int16_t delivered;	/* last vector that its kernel has not yet shown to handle; -1 none */
 	struct kick kick;

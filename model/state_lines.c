@@ -147,8 +147,7 @@ static void on_task(struct machine_state *mc, const struct state_line *l)
 		thread_set_comm(th, comm);
 	if (th->pid < 0)
 		th->pid = (int32_t)state_int(l, "pid", -1);
-	if (th->ppid < 0)
-		th->ppid = (int32_t)state_int(l, "ppid", -1);
+	thread_set_parent(th, state_int(l, "ppid", -1));
 	set_kind(th, state_int(l, "kthread", -1));
 	set_namespaces(th, l);
 	if (!th->cgroup)

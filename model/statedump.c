@@ -87,8 +87,7 @@ void statedump_process(struct machine_state *mc, const struct event *e)
 	thread_set_comm(th, event_str(e, 3));
 	if (th->pid < 0)
 		th->pid = (int32_t)e->arg[1];
-	if (th->ppid < 0)
-		th->ppid = (int32_t)e->arg[2];
+	thread_set_parent(th, e->arg[2]);
 	if (th->kind == KIND_UNKNOWN && field(mc->model, e, "type", 0) == TYPE_KERNEL)
 		th->kind = KIND_KERNEL;
 	if (th->state == THREAD_UNKNOWN && !th->on &&

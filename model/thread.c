@@ -474,6 +474,12 @@ static int32_t process_of_child(const struct thread *parent, const struct event 
 	return mc->new_is_thread ? parent->pid : mc->new_tid;
 }
 
+void thread_set_parent(struct thread *th, int64_t ppid)
+{
+	if (th->ppid < 0 && !th->machine->losses)
+		th->ppid = (int32_t)ppid;
+}
+
 /* A new thread starts inside the system call that made it. */
 static void inherit(struct thread *parent, struct thread *child, const struct event *e)
 {

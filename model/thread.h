@@ -33,6 +33,9 @@ static inline uint32_t thread_known_since(const struct machine_state *mc)
 void thread_forget_waker(struct thread *th);
 /* It is being switched out: it may have been woken unseen while it ran. */
 void thread_doubt_waker(struct thread *th);
+/* A statedump says that @ppid is its parent now: where that it was made may have been lost, that may
+ * be who adopted it when its maker ended. */
+void thread_set_parent(struct thread *th, int64_t ppid);
 void thread_set_on(struct thread *th, struct cpu *cpu);
 void thread_set_comm(struct thread *th, const char *comm);
 void thread_show_vcpu(struct thread *th);

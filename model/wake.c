@@ -124,7 +124,7 @@ static void rest(struct cpu *vcpu, enum halted halted)
 	v->resting = true;
 	v->rest_at = vcpu->machine->model->now;
 	v->halted = (uint8_t)halted;
-	v->waited = v->woken = false;
+	v->waited = v->woken = v->missed = false;
 	v->note = (struct note){.vector = -1};
 	v->noted_on = NULL;
 	v->injected = -1;
@@ -176,6 +176,9 @@ static struct note verdict(const struct vcpu *v)
 		n.cause = WAKE_UNKNOWN;
 		return n;
 	}
+	/* Who polls is not woken: an interrupt that came before its timer had expired ended it. */
+	if (v->missed && !v->woken && n.evidence == EVIDENCE_OWN_TIMER)
+		return (struct note){.vector = -1};
 	if (v->halted == HALTED_NO && is_weak(&n))
 		return (struct note){
 			.cause = WAKE_HOST, .evidence = EVIDENCE_NOT_HALTED, .vector = -1};
@@ -366,6 +369,24 @@ static struct cpu *target_of(const struct cpu *cpu, int number)
 	return of_process ? of_process : vcpu;
 }
 
+/* Which vCPU it was delivered to is not known.  Two VMs may turn out to be one, and the vCPU of that
+ * number be the other's; unless they are of two processes.  Looks at all of them, too. */
+static void may_be_for_others(const struct cpu *cpu, int number)
+{
+	const struct model *m = cpu->machine->model;
+	int32_t process = cpu->thread && !cpu->nr_irqs ? process_of_code(cpu) : -1, other;
+
+	for (uint32_t i = 0; m->nr_cpus <= LOOK_AT_MAX && i < m->nr_cpus; i++) {
+		struct vcpu *v = &m->cpus[i]->vcpu;
+
+		if (!v->resting || !v->host || v->host->machine != cpu->machine ||
+		    m->cpus[i]->number != number || v->host == cpu->thread)
+			continue;
+		other = machine_process_of(v->host);
+		v->missed |= process < 0 || other < 0 || process == other;
+	}
+}
+
 static struct note note_of_delivery(const struct cpu *cpu, const struct event *e)
 {
 	struct note n = source_of_delivery(cpu);
@@ -419,6 +440,8 @@ void wake_delivery(struct cpu *cpu, const struct event *e)
 	cpu->delivery = n;
 	cpu->delivered_to = (int)e->arg[0];
 	cpu->delivered_at = cpu->machine->model->now;
+	if (!vcpu || !vcpu->vcpu.host)
+		may_be_for_others(cpu, (int)e->arg[0]);
 	if (!vcpu)
 		return;
 	request_sent(vcpu, n.vector, n.cause == WAKE_DISK || n.cause == WAKE_DEVICE, n.by);

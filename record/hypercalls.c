@@ -182,6 +182,8 @@ static void *thread_main(void *data)
 		hypercalls_bpf_poll(h->bpf, stop ? 0 : CALLS_TICK_MS);
 		renew_filters(h);
 		hypercalls_bpf_skipped(h->bpf, stop);
+		if (stop) /* the records that tell of the others, written since the poll */
+			hypercalls_bpf_poll(h->bpf, 0);
 		put_marks(h, stop);
 		flush(h);
 	} while (!stop);

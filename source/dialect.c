@@ -104,8 +104,8 @@ static const struct dialect_row rows[] = {
 	{BOTH, "kvm_mmu_get_page", EV_KVM_MMU_GET_PAGE, {{"gfn", 0}}},
 #undef KVM
 
-	{BOTH, "kvm_mmio", EV_KVM_MMIO, {{"type", -1}, {"gpa", 0}}},
-	{BOTH, "kvm_fast_mmio", EV_KVM_MMIO, {{NULL, 2}, {"gpa", 0}}},
+	{BOTH, "kvm_mmio", EV_KVM_MMIO, {{"type", -1}, {"gpa", 0}, {NULL, 0}}},
+	{BOTH, "kvm_fast_mmio", EV_KVM_MMIO, {{NULL, 2}, {"gpa", 0}, {NULL, 1}}},
 	{BOTH, "block_rq_insert", EV_BLOCK_ISSUE, {{"dev", -1}, {"sector", -1}, {"bytes", 0}, {NULL, -1}, {NULL, 1}}},
 	{BOTH, "block_rq_issue", EV_BLOCK_ISSUE, {{"dev", -1}, {"sector", -1}, {"bytes", 0}, {NULL, -1}, {NULL, 0}}},
 	{BOTH, "block_rq_complete", EV_BLOCK_COMPLETE, {{"dev", -1}, {"sector", -1}}},

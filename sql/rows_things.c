@@ -73,7 +73,7 @@ static const struct sql_column threads_columns[] = {
 	COLUMN(struct thread_row, "machine", MACHINE, t.machine, "whose thread it is"),
 	COLUMN(struct thread_row, "tid", INT, t.tid, "its number"),
 	COLUMN(struct thread_row, "pid", INT, t.pid, "its process's number"),
-	COLUMN(struct thread_row, "ppid", INT, t.ppid, "that of the process that made it"),
+	COLUMN(struct thread_row, "ppid", INT, t.ppid, "that of its parent: who made it, or had adopted it before the trace began"),
 	COLUMN_TEXT(struct thread_row, "comm", t.comm, "its last name"),
 	COLUMN(struct thread_row, "container", PID_NS, t.pid_ns, "that it is in"),
 	COLUMN(struct thread_row, "begin", TIME, t.begin, "when it was made, or first seen"),

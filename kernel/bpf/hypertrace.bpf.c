@@ -199,7 +199,7 @@ static bool is_skipped(struct thread *t, struct hc_record *r)
 		count_lost(t);
 		return true;
 	}
-	if (vm_limits_user(vm, kind, &first)) {
+	if (vm_limits_user(vm, kind, records_most, &first)) {
 		r->skipped = vm_limits_skipped(vm);
 		return false;
 	}

@@ -92,6 +92,7 @@ static const char *fault_text(enum ctf_fault fault)
 		[CTF_ZEROS] = "nothing but zeros",
 		[CTF_ASTRAY] = "events that are not of the packet's time",
 		[CTF_TORN] = "what follows this packet is damaged, and the damage may begin in it",
+		[CTF_MISPLACED] = "this packet is earlier than one in front of it",
 	};
 
 	return texts[fault];
@@ -247,11 +248,11 @@ static bool ends_well(const struct ctf_cursor *cur, uint64_t len_bytes)
 static void believe_or_skip(struct cursor *c, struct ctf_cursor *cur)
 {
 	uint8_t told = atomic_load(&cur->packet->told);
-	enum ctf_fault fault = CTF_TORN;
+	enum ctf_fault fault = cur->packet->misplaced ? CTF_MISPLACED : CTF_TORN;
 
 	if (told & CTF_JUDGED_SOUND)
 		return;
-	if (!(told & CTF_JUDGED_BAD) && !cur->packet->torn &&
+	if (!(told & CTF_JUDGED_BAD) && !cur->packet->torn && !cur->packet->misplaced &&
 	    ends_well(cur, c->stream->packets[c->packet].len_bytes))
 		fault = judge(c, cur);
 	if (fault)

@@ -35,6 +35,7 @@ enum ctf_fault {
 	CTF_ZEROS,
 	CTF_ASTRAY,
 	CTF_TORN,
+	CTF_MISPLACED,
 };
 
 struct ctf_cursor {

@@ -24,6 +24,7 @@ struct found {
 	bool gap; /* of its file something is missing in front of it, */
 	bool cut; /* ... or behind it; of the file's last one */
 	bool torn; /* the next one begins within it */
+	bool misplaced; /* it is earlier than one in front of it, or that one again */
 	bool open_ended; /* its length is not recorded */
 	bool has_seq_num, truncated, indexed;
 };
@@ -730,6 +731,34 @@ static void tell_about_times(struct builder *b)
 			      (unsigned long long)f->offset_bytes);
 }
 
+/*
+ * A CPU's packets are written one after the other: one that is earlier than another in front of it, by
+ * time and by number, was put there by something else, and its events would count as later than they
+ * were.  Two of one number and time are the same one.  Numbers that ascend while the time steps back
+ * are a clock's doing.
+ */
+static bool is_earlier(const struct found *f, const struct found *latest)
+{
+	if (!f->has_seq_num)
+		return f->begin < latest->begin;
+	return f->begin <= latest->begin && f->seq_num <= latest->seq_num;
+}
+
+static void note_order(struct builder *b)
+{
+	const struct found *latest = NULL;
+
+	for (uint32_t i = 0; i < b->nr; i++) {
+		struct found *f = &b->list[i];
+
+		if (f->begin_bits < 64)
+			return;
+		f->misplaced = latest && is_earlier(f, latest);
+		if (!f->misplaced)
+			latest = f;
+	}
+}
+
 static enum stream_start start_of(const struct builder *b)
 {
 	if (!b->nr || (!b->list[0].has_seq_num && !b->list[0].gap))
@@ -741,6 +770,7 @@ static int fill_stream(struct builder *b)
 {
 	uint64_t last = 0;
 
+	note_order(b);
 	b->s->packets = calloc(b->nr + 1, sizeof(*b->s->packets));
 	b->cs->packets = calloc(b->nr + 1, sizeof(*b->cs->packets));
 	if (!b->s->packets || !b->cs->packets)
@@ -755,6 +785,7 @@ static int fill_stream(struct builder *b)
 		p->truncated = f->truncated;
 		p->open_ended = f->open_ended;
 		p->torn = f->torn;
+		p->misplaced = f->misplaced;
 		p->indexed = f->indexed;
 		p->end_raw = f->end;
 		out->offset_bytes = f->offset_bytes;

@@ -44,6 +44,7 @@ struct ctf_packet {
 	bool truncated;       /* the file ends before the packet does */
 	bool open_ended; /* it does not say how long it is: the file's last bits may be padding */
 	bool torn;            /* the next packet begins within this one: bytes of it are missing */
+	bool misplaced;       /* it is earlier than one in front of it, or that one again */
 	bool lost_unknown;    /* events were lost in it, or before the trace begins */
 	bool indexed;         /* all this is what the index says; the packet may say otherwise */
 	_Atomic uint8_t told; /* CTF_TOLD_*: what has been reported and counted already */

@@ -199,12 +199,19 @@ static bool page_holds(struct dat_cursor *k, const uint8_t *page, struct page_lo
 		[PAGE_BAD_RECORDS] = DAT_BAD_RECORD,
 		[PAGE_NEXT_TO_BAD] = DAT_NEXT_TO_BAD,
 	};
+	enum page_place place = PAGE_ASTRAY;
 	enum page_state state;
 
 	if (k->sound)
 		return page_take(&k->run, page, look);
 	state = page_judge(&k->run, page, look);
-	if (state == PAGE_HOLDS && !page_is_astray(&k->run, page, look, k->has_last ? k->last : 0))
+	if (state == PAGE_HOLDS)
+		place = page_place(&k->run, page, look, k->has_last ? k->last : 0);
+	if (place == PAGE_IN_DOUBT) {
+		k->tally.broken_places++;
+		k->gap = true;
+	}
+	if (place != PAGE_ASTRAY)
 		return true;
 	broken(k, issues[state], (uint64_t)(k->page - page));
 	return false;

@@ -106,7 +106,7 @@ static size_t sorted(uint64_t *t, size_t nr)
 static void judge(struct dat *d, struct heads *h)
 {
 	const uint64_t *t = h->times;
-	size_t n = sorted(h->times, h->nr), low = n > 3;
+	size_t n = sorted(h->times, h->nr), low;
 	uint64_t now = d->file.stat_now;
 
 	h->first = t[0];
@@ -118,6 +118,7 @@ static void judge(struct dat *d, struct heads *h)
 		n--;
 	if (n < 3)
 		return;
+	low = n > 3; /* the first one may be the far one */
 	if (is_far(t[n - 1] - t[n - 2], t[n - 2] - t[low]))
 		d->latest = t[--n - 1];
 	if (n > 2 && is_far(t[1] - t[0], t[n - 1] - t[1]))

@@ -196,18 +196,18 @@ static bool time_after(const struct page_run *run, const uint8_t **page, uint64_
 	return false;
 }
 
-bool page_is_astray(const struct page_run *run, const uint8_t *page, const struct page_look *look,
-		    uint64_t last)
+enum page_place page_place(const struct page_run *run, const uint8_t *page,
+			   const struct page_look *look, uint64_t last)
 {
 	const uint8_t *next = run->end - page > run->page_size ? page + run->page_size : run->end;
 	uint64_t time, time2;
 
 	if (look->head.time < last || look->head.time < run->d->earliest ||
 	    look->head.time > run->d->latest)
-		return true;
+		return PAGE_ASTRAY;
 	if (!time_after(run, &next, &time) || time >= look->last || time < last)
-		return false;
-	return !time_after(run, &next, &time2) || time2 < look->last;
+		return PAGE_IN_PLACE;
+	return !time_after(run, &next, &time2) || time2 < look->last ? PAGE_ASTRAY : PAGE_IN_DOUBT;
 }
 
 bool page_last_before(struct page_run *run, const uint8_t *page, uint64_t *last)

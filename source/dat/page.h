@@ -154,13 +154,22 @@ struct page_run dat_stream_run(const struct dat_stream *ds);
 enum page_state page_judge(struct page_run *run, const uint8_t *page, struct page_look *out);
 
 /*
- * True when the times of a page that holds together are not between its neighbours'.  @last: the time
- * of the last record that is believed before it; 0 unknown.  Of it and the next page, one is astray
+ * Whether the times of a page that holds together are between its neighbours'.  @last: the time of
+ * the last record that is believed before it; 0 unknown.  Of it and the next page, one is astray
  * when they are not in order: this one is if the page behind both says so, too, or if there is none.
- * Or when they are far from those of all CPUs' pages (far.c).
+ * Else the next one is, and may be what is missing in front of this one: then this is in doubt.
+ * Astray are also those that are far from all CPUs' pages (far.c).
  */
-bool page_is_astray(const struct page_run *run, const uint8_t *page, const struct page_look *look,
-		    uint64_t last);
+enum page_place { PAGE_IN_PLACE, PAGE_IN_DOUBT, PAGE_ASTRAY };
+
+enum page_place page_place(const struct page_run *run, const uint8_t *page,
+			   const struct page_look *look, uint64_t last);
+
+static inline bool page_is_astray(const struct page_run *run, const uint8_t *page,
+				  const struct page_look *look, uint64_t last)
+{
+	return page_place(run, page, look, last) == PAGE_ASTRAY;
+}
 
 /* The time of the last record before @page of the run, as far back as a few pages; false: not found. */
 bool page_last_before(struct page_run *run, const uint8_t *page, uint64_t *last);

@@ -37,7 +37,7 @@ struct join {
 	uint8_t *chunk; /* CHUNK_BYTES */
 	size_t used;
 	uint64_t written, most;
-	struct map inodes; /* owned: of the files joined so far */
+	struct map files; /* owned: those joined so far, by file_key() */
 	int failed; /* what writing failed with, or -ENOMEM */
 	bool broken;
 
@@ -229,8 +229,14 @@ static void put_file(struct join *j, const struct mapfile *map, const char *path
 	j->p->trace->loss.unknown++;
 }
 
+/* Two files of one key are refused, which costs an answer and no more. */
+static uint64_t file_key(const struct mapfile *m)
+{
+	return m->inode ^ m->device * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 /* A file has one place: a directory of links to it would be written out as often as it has them.
- * With the header's file all are on one file system, unless some are mounted there. */
+ * The header's file may be on another file system: behind a link, or by a mount. */
 static int open_other(struct join *j, struct mapfile *map, const char *path, struct error *err)
 {
 	struct stat st;
@@ -239,11 +245,11 @@ static int open_other(struct join *j, struct mapfile *map, const char *path, str
 	if (!lstat(path, &st) && S_ISLNK(st.st_mode))
 		return fail(err, -EINVAL, "%s is a link; perf record writes files there", path);
 	ret = mapfile_open(map, path, err);
-	if (ret || map->device != j->p->map.device)
+	if (ret)
 		return ret;
-	if (map_get(&j->inodes, map->inode))
+	if (map_get(&j->files, file_key(map)))
 		ret = fail(err, -EINVAL, "%s is the same file as another one beside it", path);
-	else if (map_put(&j->inodes, map->inode, 1))
+	else if (map_put(&j->files, file_key(map), 1))
 		ret = fail(err, -ENOMEM, "out of memory opening %s", path);
 	if (ret)
 		mapfile_release(map);
@@ -312,7 +318,7 @@ int perf_join(struct perf *p, struct error *err)
 	j.most = CHUNK_BYTES + RATIO_MAX * (p->end - p->begin);
 	j.chunk = malloc(CHUNK_BYTES);
 	j.zstd = ZSTD_createDCtx();
-	ret = j.chunk && j.zstd && !map_put(&j.inodes, p->map.inode, 1)
+	ret = j.chunk && j.zstd && !map_put(&j.files, file_key(&p->map), 1)
 		      ? 0
 		      : fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
 	if (!ret) {
@@ -322,7 +328,7 @@ int perf_join(struct perf *p, struct error *err)
 	}
 	if (!ret)
 		ret = use(&j, err);
-	map_release(&j.inodes);
+	map_release(&j.files);
 	ZSTD_freeDCtx(j.zstd);
 	free(j.chunk);
 	close(j.fd);

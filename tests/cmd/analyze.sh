@@ -160,6 +160,12 @@ says err "--parent says that vm-a runs in no other, but at least"
 # The user's two words, or word and events, cannot both be true.
 run 1 "$sonde" analyze samples/lttng --parent host0=vm-a -o "$scratch/x.sonde"
 says err "--parent says that host0 runs in vm-a, but that one runs inside it"
+run 1 "$sonde" analyze samples/lttng --parent vm-a=vm-a -o "$scratch/x.sonde"
+says err "--parent says that vm-a runs in itself"
+# Where nothing bounds a clock, the answer says so.
+run 0 "$sonde" analyze samples/ftrace/host0.dat samples/ftrace/vm-a-n.dat --parent vm-a-n=host0 -o "$scratch/x.sonde"
+run 0 "$sonde" why "$scratch/x.sonde"
+says out "vm-a-n's clock is not tied to its host's: nothing bounds how wrong the times of its threads are."
 # A wrong command line is one before anything is read.
 for wrong in "--parent vm-a" "--parent =host0" "--parent vm-a=" "--tsc-offset vm-a"; do
 	# shellcheck disable=SC2086

@@ -53,6 +53,8 @@ def main():
         cut = folder / "cut.dat"
         cut.write_bytes(data)
         gaps, losses = compare(cut, False)
+        said = subprocess.run([lib.SONDE, "check", cut], capture_output=True, text=True).stdout
+        lib.check("as its tracer or recorder counted" in said and "tracer lost" not in said, f"check: {said}")
         # What is behind a CPU's last event is a gap of the history, and no event of the list.
         lib.check(gaps > 100 and gaps <= losses <= gaps + 1, f"{gaps} gaps in the events, {losses} in the history")
 

@@ -140,10 +140,30 @@ def check_links(paths):
             done = checked(folder)
             (folder / "data.2").unlink()
             lib.check(done.returncode and told in done.stdout + done.stderr, f"{make.__name__}: {done.stdout}")
+    check_links_elsewhere(folder)
     os.symlink("nowhere", folder / "data.2")
     done = checked(folder)
     (folder / "data.2").unlink()
     lib.check(done.returncode and "data.2 is a link" in done.stdout + done.stderr, done.stdout)
+
+
+def check_links_elsewhere(folder):
+    """The header's file may be on another file system than the others, which are still each a file of its own."""
+    other = Path("/dev/shm")
+    if not os.access(other, os.W_OK) or other.stat().st_dev == folder.stat().st_dev:
+        print("no other file system: links beside a header that is elsewhere are not tried")
+        return
+    with tempfile.TemporaryDirectory(dir=other) as elsewhere:
+        away = Path(shutil.move(folder / "data", elsewhere))
+        os.symlink(away, folder / "data")
+        whole = checked(folder)
+        os.link(folder / "data.0", folder / "data.2")
+        done = checked(folder)
+        (folder / "data.2").unlink()
+        (folder / "data").unlink()
+        shutil.move(away, folder / "data")
+    lib.check(whole.returncode == 0, f"a link to the header's file: {whole.stdout} {whole.stderr}")
+    lib.check(done.returncode and "data.2 is the same file as another" in done.stdout + done.stderr, f"elsewhere: {done.stdout}")
 
 
 def check_silent_damage(file, folder):

@@ -274,6 +274,8 @@ def check_recorded(scratch):
         found = marks(history)
         lib.check(len(found) == want, f"{name}: {len(found)} marks")
         lib.check(all(re.match(r"app\[\d+\] my_app:request id=\d+ what=", m["text"]) for m in found), f"{found[:2]}")
+        (shown,) = sql(history, "select count(*) as nr from mark")  # the last of them is the run's end
+        lib.check(shown["nr"] == want, f"{name}: report has {shown['nr']} marks of {want}")
 
 
 def main():

@@ -101,9 +101,16 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return (h ^ v) * 0x9e3779b97f4a7c15ull;
 }
 
-/* Decodes packets [first, first + nr), at most EVENTS_MAX events; a hash of them is added to *h. */
+/* A loss has the thread of the record before it, also where that is in the packet before. */
+static int32_t own_tid(const struct event *e, bool alone)
+{
+	return alone && e->kind == EV_LOST ? -1 : e->tid;
+}
+
+/* Decodes packets [first, first + nr), at most EVENTS_MAX events; a hash of what they say @alone is
+ * added to *h. */
 static unsigned walk(struct stream *s, uint32_t first, uint32_t nr, unsigned room, bool print,
-		     uint64_t *h)
+		     bool alone, uint64_t *h)
 {
 	struct event events[64];
 	struct cursor c;
@@ -121,7 +128,7 @@ static unsigned walk(struct stream *s, uint32_t first, uint32_t nr, unsigned roo
 				abort();
 			last = e->time.v;
 			*h = mix(*h, e->time.v);
-			*h = mix(*h, e->kind | (uint64_t)e->type << 16 | (uint64_t)e->tid << 32);
+			*h = mix(*h, e->kind | (uint64_t)e->type << 16 | (uint64_t)own_tid(e, alone) << 32);
 			for (unsigned k = 0; k < EVENT_ARGS; k++)
 				*h = mix(*h, (uint64_t)e->arg[k]);
 			if (print && total + i < PRINTED_MAX)
@@ -136,16 +143,17 @@ static unsigned walk(struct stream *s, uint32_t first, uint32_t nr, unsigned roo
 static void read_stream(struct stream *s)
 {
 	struct ctf_stream_plan *plan = (void *)((struct ctf_stream *)s->reader)->plan;
-	uint64_t whole = 0, pieces = 0, interpreted = 0;
-	unsigned nr = walk(s, 0, s->nr_packets, 64, true, &whole);
+	uint64_t whole = 0, together = 0, pieces = 0, interpreted = 0;
+	unsigned nr = walk(s, 0, s->nr_packets, 64, true, false, &whole);
 
 	if (nr >= EVENTS_MAX || s->nr_packets > 64)
 		return;
 	for (uint32_t p = 0; p < s->nr_packets; p++)
-		walk(s, p, 1, 3, false, &pieces);
+		walk(s, p, 1, 3, false, true, &pieces);
+	walk(s, 0, s->nr_packets, 64, false, true, &together);
 	ctf_plan_use_walk(plan);
-	walk(s, 0, s->nr_packets, 64, false, &interpreted);
-	if (pieces != whole || interpreted != whole)
+	walk(s, 0, s->nr_packets, 64, false, false, &interpreted);
+	if (pieces != together || interpreted != whole)
 		abort();
 }
 

@@ -35,7 +35,7 @@ NOT_EVIDENT = {"pages, not said nor counted", "records removed, not said"}
 # A cut may leave nothing that can be told; all else is to be analysed.
 MAY_REFUSE = ["the traces hold no event that says what a CPU does", "holds no events"]
 # Cuts that found something once.
-FOUND_ONCE = {"lttng": [100560, 101410, 1003070], "ftrace": [101826], "boot": [103487, 120007, 5200377],
+FOUND_ONCE = {"lttng": [100560, 101410, 1003070, 10001074, 10003264], "ftrace": [101826], "boot": [103487, 120007, 5200377],
               "marks": [55038, 100323, 111658, 120763], "perf": [120944]}
 TABLES_THAT_MUST_FAIL = ["wait", "wait_list", "wakeup", "wakeup_list", "wakeup_histogram", "wakeup_awake",
                          "wakeup_awake_list", "io", "io_leg", "io_list", "io_histogram"]

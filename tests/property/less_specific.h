@@ -105,6 +105,8 @@ bool is_gain(const struct pair *p, int64_t from, int64_t to);
 bool lacks_host_trace(const struct pair *p, int64_t cut_machine);
 /* The same of a VM in the first history's, and there before its own trace begins, or after its end. */
 bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to);
+/* ... of the VM that this machine is in: another one's trace excuses nothing. */
+bool is_beside_host_trace(const struct pair *p, int64_t cut_machine, int64_t from, int64_t to);
 /* How far a moment may have moved that both tell of one machine, in ns. */
 int64_t slack_of(const struct pair *p, int64_t cut_machine, int64_t whole_machine, int64_t t);
 /* The same for what a physical CPU ran: 0 where the host's own clock tells all that differs. */

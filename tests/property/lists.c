@@ -26,6 +26,12 @@ bool is_seen_from_outside(const struct pair *p, const struct sheet *s, size_t ro
 	return cpu >= 0 && lacks_host_trace(p, p->cut.cpus[cpu].machine);
 }
 
+/* The machine of such a row's vCPU. */
+static int64_t machine_waiting(const struct pair *p, const struct sheet *s, size_t row)
+{
+	return p->cut.cpus[cell(&s->cut, row, grid_column(&s->cut, "vcpu")).i].machine;
+}
+
 static bool same_vcpu(const struct pair *p, const struct sheet *s, size_t cut, size_t whole)
 {
 	return cpu_fits(p, cell(&s->cut, cut, grid_column(&s->cut, "vcpu")).i,
@@ -116,7 +122,7 @@ void check_wait(struct pair *p, const struct sheet *s, size_t row)
 	}
 	if (fits)
 		return;
-	if (outside && is_beside_a_trace(p, at, end)) {
+	if (outside && is_beside_host_trace(p, p->cut.cpus[vcpu].machine, at, end)) {
 		p->more++;
 		return;
 	}
@@ -272,7 +278,7 @@ void check_listed(struct pair *p, struct sheet *s, size_t row)
 	if (covered >= length && is_less_specific(s, row) && !wrong)
 		return;
 	if (more || unseen_gaps(p, at, at + length) >= length ||
-	    (outside && is_beside_a_trace(p, at, at + length)) ||
+	    (outside && is_beside_host_trace(p, machine_waiting(p, s, row), at, at + length)) ||
 	    (reach > at && is_gain(p, reach, at + length))) {
 		p->more++;
 		return;

@@ -267,16 +267,27 @@ static int64_t told_until(const struct side *s, int64_t cpu)
 
 /* What a VM ran is its own trace's to tell.  Before that begins, and after its end, less is said
  * than where there is none, and its host's nested entries are all there is. */
-bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to)
+static bool is_beside_trace_of(const struct pair *p, int64_t machine, int64_t from, int64_t to)
 {
 	for (int64_t cpu = 0; cpu < p->whole.nr_cpus; cpu++) {
 		int64_t m = p->whole.cpus[cpu].machine;
 
-		if (m && lacks_trace_of(p, m) &&
+		if (m && (machine < 0 || m == machine) && lacks_trace_of(p, m) &&
 		    (to <= told_since(&p->whole, cpu) || from >= told_until(&p->whole, cpu)))
 			return true;
 	}
 	return false;
+}
+
+bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to)
+{
+	return is_beside_trace_of(p, -1, from, to);
+}
+
+bool is_beside_host_trace(const struct pair *p, int64_t cut, int64_t from, int64_t to)
+{
+	return lacks_host_trace(p, cut) &&
+	       is_beside_trace_of(p, p->machines[p->cut.machines[cut].parent].row, from, to);
 }
 
 /* Without the host's trace a guest counts as the machine: its CPUs ran from the begin on. */

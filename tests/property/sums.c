@@ -229,13 +229,13 @@ static int64_t gaps_of(const struct pair *p, const struct sheet *s, size_t row)
 }
 
 /* What a nested VM's host has no trace of, before that begins or after its end: see
- * is_beside_a_trace(). */
+ * is_beside_host_trace(). */
 static bool is_beside_its_host(const struct pair *p, int64_t machine)
 {
 	int64_t begin = sonde_run_begin(p->whole.run), end = sonde_run_end(p->whole.run);
 
-	return lacks_host_trace(p, machine) &&
-	       (is_beside_a_trace(p, begin, begin + 1) || is_beside_a_trace(p, end - 1, end));
+	return is_beside_host_trace(p, machine, begin, begin + 1) ||
+	       is_beside_host_trace(p, machine, end - 1, end);
 }
 
 /* The longest wait of that VM: from outside a wake-up is longer, but no longer than the wait. */

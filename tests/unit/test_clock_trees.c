@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "clock/trees.h"
+#include "source/event.h"
 
 #define NR 6
 
@@ -108,6 +109,34 @@ static void what_says_that_it_is_a_guest_is_not_l0(void **state)
 	assert_int_equal(apart(&w), 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4);
 }
 
+/* Else a trace of some sensor refuses those of machines beside it. */
+static void what_tells_nothing_of_cpus_is_not_l0(void **state)
+{
+	struct event_type types[] = {{.name = "sched_switch", .kind = EV_SCHED_SWITCH}};
+	struct event_type strange[] = {{.name = "quiz", .kind = EV_OTHER}};
+	struct stream on_cpu[] = {{.cpu = 0}}, nowhere[] = {{.cpu = -1}};
+	struct trace kernel = {.types = types, .nr_types = 1, .streams = on_cpu, .nr_streams = 1};
+	struct trace others[] = {
+		{.types = strange, .nr_types = 1, .streams = on_cpu, .nr_streams = 1},
+		{.types = types, .nr_types = 1, .streams = nowhere, .nr_streams = 1},
+	};
+	struct world w;
+
+	(void)state;
+	make(&w, "------");
+	for (unsigned i = 0; i < NR; i++)
+		w.samples[i].trace = &others[i & 1];
+	w.list[1].parent = 0; /* though it has a guest */
+	w.samples[4].trace = &kernel;
+	assert_int_equal(apart(&w), 0x3f & ~(1 << 4));
+	/* Unless the user says so. */
+	make(&w, "------");
+	w.samples[4].trace = &kernel;
+	w.list[2].told = true;
+	w.list[2].parent = PARENT_NONE;
+	assert_int_equal(apart(&w), 0x3f & ~(1 << 2));
+}
+
 static void the_users_word_and_missing_machines(void **state)
 {
 	struct world w;
@@ -191,6 +220,7 @@ int main(void)
 		cmocka_unit_test(one_tree_is_ordered),
 		cmocka_unit_test(the_largest_tree_is_the_runs),
 		cmocka_unit_test(what_says_that_it_is_a_guest_is_not_l0),
+		cmocka_unit_test(what_tells_nothing_of_cpus_is_not_l0),
 		cmocka_unit_test(the_users_word_and_missing_machines),
 		cmocka_unit_test(nested_guests_are_named_as_where_it_may_have_run),
 		cmocka_unit_test(one_that_l0_saw_run_has_a_place),

@@ -131,6 +131,33 @@ static void step_back_between_packets(void **state)
 	close_trace(&o);
 }
 
+/* Bytes of elsewhere in the file, which are packets: their events were earlier, or are there twice. */
+static void packets_that_are_not_where_they_belong(void **state)
+{
+	static const struct packet_form forms[] = {
+		{.begin = 1000, .seq_num = 0}, {.begin = 2000, .seq_num = 1}, {.begin = 1000, .seq_num = 0},
+		{.begin = 2000, .seq_num = 1}, {.begin = 3000, .seq_num = 2},
+	};
+	struct bits b = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(forms); i++)
+		put_packet(&b, &forms[i], 10, 0);
+	build_trace(&o, ONE_FIELD, &b);
+	assert_int_equal(o.nr - count(&o, EV_LOST), 30);
+	assert_true(count(&o, EV_LOST) > 0);
+	for (unsigned i = 0; i < o.nr; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "x=%llu", (unsigned long long)o.events[i].time.v);
+		if (o.events[i].kind != EV_LOST)
+			expect_text(&o, i, text);
+	}
+	expect_monotonic(&o);
+	assert_true(has_problem(&o, "this packet is earlier than one in front of it"));
+	close_trace(&o);
+}
+
 /* Old LTTng's habit: only the end is wrong, all times count as they are. */
 static void late_end(void **state)
 {
@@ -1097,6 +1124,7 @@ int main(void)
 		cmocka_unit_test(wrap_of_32_bits),
 		cmocka_unit_test(step_back_inside),
 		cmocka_unit_test(step_back_between_packets),
+		cmocka_unit_test(packets_that_are_not_where_they_belong),
 		cmocka_unit_test(late_end),
 		cmocka_unit_test(discarded_events),
 		cmocka_unit_test(a_loss_has_the_thread_before_it),

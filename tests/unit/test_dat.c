@@ -615,6 +615,39 @@ static void a_first_page_far_too_early_is_not_believed(void **state)
 	free(o);
 }
 
+static void option_now_hours_later(struct buf *b)
+{
+	put_text_option(b, 9, "3.1.6");
+	put_text_option(b, 2, "CPU: 0\nentries: 0\nnow ts: 80000.000000\nread events: 0\n");
+}
+
+/* Of three pages that are hours from each other none is far, whatever a fourth one's time is. */
+static void pages_of_a_cpu_that_sleeps_for_hours_are_believed(void **state)
+{
+	static const uint64_t times[] = {1000, UINT64_C(1) << 45, UINT64_C(1) << 46, UINT64_C(1) << 47};
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+	unsigned lost = 0;
+
+	(void)state;
+	form.more_options = option_now_hours_later;
+	for (unsigned i = 0; i < 4; i++) {
+		page_begin(&p, times[i]);
+		page_switch(&p, 1, (int)i, (int)i + 1, "x");
+		page_end(&p);
+	}
+	open_pages(o, &form, &p, 1);
+	read_all(o);
+	for (unsigned i = 0; i < o->nr; i++)
+		lost += o->events[i].kind == EV_LOST;
+	assert_int_equal(lost, 1);
+	assert_int_equal(o->nr - lost, 3);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
+}
+
 /* Any cut of a stream into ranges gives the events that reading it whole gives. */
 static void packets_decode_on_their_own(void **state)
 {
@@ -694,6 +727,45 @@ static void a_page_astray_is_the_same_for_all_cursors(void **state)
 		free(p.b.data);
 		free(whole);
 		free(parts);
+	}
+}
+
+/* Pages in each other's place, and one over another: of two that are not in order the second is not
+ * believed, and the gap is where it is missing. */
+static void pages_that_changed_places(void **state)
+{
+	static uint8_t pages[2][BUILD_PAGE];
+
+	(void)state;
+	for (unsigned k = 0; k < 2; k++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		struct pages p = {.form = &plain6};
+		bool found = false;
+
+		fill_pages(&p, 20, 0, 0);
+		memcpy(pages, p.b.data + 7 * BUILD_PAGE, sizeof(pages));
+		memcpy(p.b.data + 7 * BUILD_PAGE, pages[1], BUILD_PAGE);
+		if (!k)
+			memcpy(p.b.data + 8 * BUILD_PAGE, pages[0], BUILD_PAGE);
+		open_pages(o, &plain6, &p, 1);
+		for (unsigned again = 0; again < 2; again++) {
+			o->nr = 0;
+			read_all(o);
+			assert_int_equal(o->nr, 2 * 19 + 2);
+			for (unsigned i = 1; i + 1 < o->nr && !found; i++) {
+				if (o->events[i].kind != EV_LOST)
+					continue;
+				assert_int_equal(i, 14);
+				assert_int_equal(o->events[i].arg[1], o->events[i - 1].time.v);
+				assert_int_equal(o->events[i].arg[2], 9000);
+				found = true;
+			}
+			assert_true(found);
+			found = false;
+		}
+		close_opened(o);
+		free(p.b.data);
+		free(o);
 	}
 }
 
@@ -1717,9 +1789,11 @@ int main(void)
 		cmocka_unit_test(a_known_gap_may_hold_what_is_missing),
 		cmocka_unit_test(a_page_of_another_time_is_not_believed),
 		cmocka_unit_test(a_first_page_far_too_early_is_not_believed),
+		cmocka_unit_test(pages_of_a_cpu_that_sleeps_for_hours_are_believed),
 		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),
 		cmocka_unit_test(packets_decode_on_their_own),
 		cmocka_unit_test(a_page_astray_is_the_same_for_all_cursors),
+		cmocka_unit_test(pages_that_changed_places),
 		cmocka_unit_test(threads_share_a_trace),
 		cmocka_unit_test(text_outlives_the_next_call),
 		cmocka_unit_test(only_wanted_kinds_are_returned),

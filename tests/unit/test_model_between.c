@@ -48,19 +48,26 @@ static void open_between(void)
 	threads_begin();
 }
 
-static void open_two(void)
+/* In @parent of all the machines that there are then. */
+static void second_is(int parent)
 {
-	prepare_between();
-	memcpy(all, world.machines, sizeof(world.machines));
-	all[AROUND_SECOND] = all[VM];
 	all[SECOND] = all[NESTED];
-	all[SECOND].parent = AROUND_SECOND;
+	all[SECOND].parent = parent;
+	all[SECOND].clock.pieces = &inner_piece;
 	strcpy(all[SECOND].name, "second");
 	second_trace = world.traces[NESTED];
 	second_stream = (struct stream){.trace = &second_trace};
 	all[SECOND].trace = &second_trace;
 	world.topo.machines = all;
 	world.topo.nr_machines = NR_ALL;
+}
+
+static void open_two(void)
+{
+	prepare_between();
+	memcpy(all, world.machines, sizeof(world.machines));
+	all[AROUND_SECOND] = all[VM];
+	second_is(AROUND_SECOND);
 	threads_begin();
 }
 
@@ -319,6 +326,34 @@ static void where_several_vms_run_guests_its_place_is_not_known(void **state)
 	assert_string_equal(parent_of("vm-unknown"), "host");
 }
 
+/* The VM with a trace lacks CPU 1: the thread of that vCPU turns out to be its, and the guest that
+ * nothing placed there is in it. */
+static void the_vm_around_it_may_have_a_trace_after_all(void **state)
+{
+	(void)state;
+	world_prepare(3);
+	memcpy(all, world.machines, sizeof(world.machines));
+	all[VM].nr_vcpus = 1;
+	all[NESTED].nr_vcpus = 0;
+	all[AROUND_SECOND] = (struct machine){.parent = HOST, .level = 1, .name = "around"};
+	second_is(AROUND_SECOND);
+	world_start();
+	switches(HOST, 0, 100, 0, 0, 100);
+	happens(HOST, 0, 110, KVM_ENTRY, 100, 0);
+	switches(HOST, 1, 120, 0, 0, 101);
+	happens(HOST, 1, 130, KVM_ENTRY, 101, 1);
+	happens(HOST, 1, 190, KVM_EXIT, 101, EXIT_VMRUN, 1, 0, SVM);
+	happens(HOST, 1, 200, KVM_ENTRY, 101, 1);
+	second_calls(230);
+	happens(HOST, 1, 290, KVM_EXIT, 101, EXIT_MSR, 1, 0, SVM);
+	happens(HOST, 0, 350, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"), 5);
+	happens(HOST, 0, 360, STATEDUMP_PROCESS, -1, 101, 99, 1, STR("CPU 1/KVM"), 5);
+	world_close(400);
+	assert_runs(1, 130, "vm/1 - guest");
+	assert_runs(1, 242, "second/0 9 syscall ");
+	assert_string_equal(parent_of("second"), "vm");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -333,6 +368,7 @@ int main(void)
 		cmocka_unit_test(two_guests_of_one_vm_are_in_it),
 		cmocka_unit_test(one_that_was_not_seen_is_in_the_only_vm_that_runs_guests),
 		cmocka_unit_test(where_several_vms_run_guests_its_place_is_not_known),
+		cmocka_unit_test(the_vm_around_it_may_have_a_trace_after_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -667,6 +667,45 @@ static void an_exit_for_something_else_is_no_kick(void **state)
 	assert_cell(0, "covered", 1);
 }
 
+/* Threads that nothing shows the process of: OTHER, to which soft interrupts are left, is woken
+ * before the device is told. */
+static void is_told_amid_wakeups(ns_t mmio, int fast)
+{
+	open_world(2);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	exits(HOST, 0, 110, 100, EXIT_NPF);
+	wakes(0, 111, 100, OTHER);
+	if (mmio == 112)
+		happens(HOST, 0, mmio, KVM_MMIO, 100, MMIO_WRITE, DOORBELL, fast);
+	wakes(0, 115, 100, OTHER + 1);
+	if (mmio > 112)
+		happens(HOST, 0, mmio, KVM_MMIO, 100, MMIO_WRITE, DOORBELL, fast);
+	enters(HOST, 0, 120, 100);
+	switches(HOST, 1, 130, 0, RUNNABLE, OTHER);
+	issues(HOST, 1, 135, OTHER, HOST_DISK, 9000, 4096, 1);
+	switches(HOST, 1, 140, OTHER, ASLEEP, OTHER + 1);
+	guest_handles(64);
+	world_close(300);
+	assert_int_equal(fake_rows("request"), 1);
+	assert_cell(0, "kicked", 110);
+}
+
+static void who_was_woken_before_the_device_was_told_does_not_work_for_it(void **state)
+{
+	(void)state;
+	is_told_amid_wakeups(112, 0);
+	assert_cell(0, "worker", thread_row(HOST, OTHER + 1));
+	assert_cell(0, "picked", 140);
+}
+
+static void of_several_woken_early_nobody_is_known_to_work_for_it(void **state)
+{
+	(void)state;
+	is_told_amid_wakeups(117, 1);
+	assert_cell(0, "worker", -1);
+	assert_cell(0, "picked", -1);
+}
+
 static void the_vcpus_own_thread_may_do_the_work(void **state)
 {
 	(void)state;
@@ -1152,6 +1191,8 @@ int main(void)
 		cmocka_unit_test(who_was_there_before_the_trace_may_work_for_a_vm),
 		cmocka_unit_test(who_is_of_another_process_works_for_no_vm),
 		cmocka_unit_test(an_exit_for_something_else_is_no_kick),
+		cmocka_unit_test(who_was_woken_before_the_device_was_told_does_not_work_for_it),
+		cmocka_unit_test(of_several_woken_early_nobody_is_known_to_work_for_it),
 		cmocka_unit_test(the_vcpus_own_thread_may_do_the_work),
 		cmocka_unit_test(an_interrupt_from_before_a_request_is_not_its_answer),
 		cmocka_unit_test(lost_events_end_what_is_under_way),

@@ -101,6 +101,8 @@ static void a_loss_since_the_block_began_leaves_states_unknown(void **state)
 	world_close(300);
 	assert_int_equal(thread_state(HOST, 7, 130), UNKNOWN);
 	assert_int_equal(thread_number(7, "pid"), 5);
+	/* It may have been made, and orphaned, while nobody looked. */
+	assert_int_equal(thread_number(7, "ppid"), -1);
 }
 
 static void lines_outside_a_block_are_not_used(void **state)

@@ -216,6 +216,36 @@ static void an_own_timer_may_be_late(void **state)
 	}
 }
 
+/* A vCPU of which it is not known whose VM it is part of sends an interrupt to vCPU @to of it.  vm's
+ * vCPU 0 polls meanwhile, and then finds its timer expired. */
+static const char *polls_beside_an_ipi(int64_t to, bool of_another_process)
+{
+	open_world();
+	if (of_another_process)
+		happens(HOST, 1, 13, FORK, 1, 1, 300, STR("CPU 1/KVM"), 300);
+	switches(HOST, 1, 80, 0, RUNNABLE, 300);
+	happens(HOST, 1, 85, KVM_ENTRY, 300, 1);
+	enters(HOST, 0, 95, 100);
+	exits(HOST, 0, 100, 100, EXIT_HLT);
+	happens(HOST, 1, 110, KVM_EXIT, 300, EXIT_INTR, 1, 0, SVM);
+	delivers(1, 112, 300, (int)to, VEC_RESCHEDULE, 0);
+	happens(HOST, 1, 115, KVM_ENTRY, 300, 1);
+	happens(HOST, 0, 211, KVM_VCPU_WAKEUP, 100, 50, 1, 1);
+	delivers(0, 212, 100, 0, VEC_TIMER, 0);
+	happens(HOST, 0, 213, KVM_INJ_VIRQ, 100, VEC_RESCHEDULE, 0);
+	enters(HOST, 0, 220, 100);
+	world_close(300);
+	return woken(0, 220);
+}
+
+static void who_polls_may_be_sent_what_seems_to_be_for_another_vm(void **state)
+{
+	(void)state;
+	assert_string_equal(polls_beside_an_ipi(0, false), "unknown");
+	assert_string_equal(polls_beside_an_ipi(2, false), "timer vector 236");
+	assert_string_equal(polls_beside_an_ipi(0, true), "timer vector 236");
+}
+
 /* How it ended was lost; what comes later did not end it. */
 static void a_wait_is_over_where_events_were_lost(void **state)
 {
@@ -885,6 +915,7 @@ int main(void)
 		cmocka_unit_test(a_vcpu_that_is_gone_waits_for_nothing),
 		cmocka_unit_test(a_wait_ends_with_its_thread),
 		cmocka_unit_test(an_own_timer_may_be_late),
+		cmocka_unit_test(who_polls_may_be_sent_what_seems_to_be_for_another_vm),
 		cmocka_unit_test(a_wait_is_over_where_events_were_lost),
 		cmocka_unit_test(who_ends_a_rest_that_began_unseen_is_seen),
 		cmocka_unit_test(why_it_rested_may_be_lost),

@@ -30,7 +30,7 @@ static void the_rates_are_those_of_the_manual(void **state)
 			bool first;
 
 			vm_limits_at(&l, now);
-			written[kind] += vm_limits_user(&l, kind, &first);
+			written[kind] += vm_limits_user(&l, kind, 0, &first);
 			firsts += first;
 		}
 	}
@@ -51,13 +51,13 @@ static void counts_do_not_run_into_each_other(void **state)
 
 	(void)state;
 	l.user[VM_FORGED].from = l.user[VM_FORGED].nr - VM_FORGED_MOST;
-	assert_false(vm_limits_user(&l, VM_FORGED, &first));
+	assert_false(vm_limits_user(&l, VM_FORGED, 0, &first));
 	assert_true(first);
 	assert_true(vm_limits_skipped(&l) == (uint64_t)7 << 32);
 	l.user[VM_FORGED].from = l.user[VM_FORGED].nr; /* a window goes on past the last number */
 	for (unsigned i = 0; i < VM_FORGED_MOST; i++)
-		assert_true(vm_limits_user(&l, VM_FORGED, &first));
-	assert_false(vm_limits_user(&l, VM_FORGED, &first));
+		assert_true(vm_limits_user(&l, VM_FORGED, 0, &first));
+	assert_false(vm_limits_user(&l, VM_FORGED, 0, &first));
 }
 
 /* An event whose time was read before the window's begins no other one. */
@@ -69,10 +69,10 @@ static void time_may_come_late(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 2 * VM_FORGED_MOST; i++) {
 		vm_limits_at(&l, i % 2 ? 900 : 1000 + VM_WINDOW_NS - 1);
-		assert_true(vm_limits_user(&l, VM_FORGED, &first) == (i < VM_FORGED_MOST));
+		assert_true(vm_limits_user(&l, VM_FORGED, 0, &first) == (i < VM_FORGED_MOST));
 	}
 	vm_limits_at(&l, 1000 + VM_WINDOW_NS);
-	assert_true(vm_limits_user(&l, VM_FORGED, &first));
+	assert_true(vm_limits_user(&l, VM_FORGED, 0, &first));
 }
 
 /* What a kernel sends, too. */
@@ -121,13 +121,33 @@ static void address_spaces_take_nothing_from_calls(void **state)
 	}
 }
 
+/* Whatever its processes send first, a kernel has half of what is recorded, at any rate. */
+static void processes_leave_their_kernel_half(void **state)
+{
+	(void)state;
+	for (uint32_t most = 1; most < 3 * VM_MARK_MOST; most++) {
+		struct vm_limits l = {.since_ns = 1};
+		unsigned left = 0;
+		bool first;
+
+		for (unsigned i = 0; i < 2 * VM_MARK_MOST; i++) {
+			if (vm_limits_user(&l, VM_MARK, most, &first))
+				vm_limits_record(&l, VM_CALL, most);
+			if (vm_limits_user(&l, VM_FORGED, most, &first))
+				vm_limits_record(&l, VM_CALL, most);
+		}
+		while (vm_limits_record(&l, VM_CALL, most) != VM_NO_ROOM)
+			left++;
+		assert_in_range(left, (most + 1) / 2, most);
+	}
+}
+
 struct flood {
 	struct vm_limits l;
 	atomic_uint written, records;
 	pthread_barrier_t start;
 };
 
-/* All of them see a new window at about the same time. */
 /* Of calls that were skipped, those of which no record tells are left to be told at the end.  What
  * is told is the VM's own: one whose process has the same number begins with nothing. */
 static void what_is_told_is_not_told_again(void **state)
@@ -137,9 +157,9 @@ static void what_is_told_is_not_told_again(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < VM_FORGED_MOST + 30; i++)
-		vm_limits_user(&l, VM_FORGED, &first);
+		vm_limits_user(&l, VM_FORGED, 0, &first);
 	for (unsigned i = 0; i < VM_MARK_MOST + 5; i++)
-		vm_limits_user(&l, VM_MARK, &first);
+		vm_limits_user(&l, VM_MARK, 0, &first);
 	assert_int_equal(vm_limits_untold(&l, VM_FORGED), 30);
 	assert_int_equal(vm_limits_untold(&l, VM_MARK), 5);
 	vm_limits_tell(&l, UINT64_C(3) << 32 | 20);
@@ -149,17 +169,22 @@ static void what_is_told_is_not_told_again(void **state)
 	vm_limits_tell(&l, vm_limits_skipped(&l));
 	assert_int_equal(vm_limits_untold(&l, VM_FORGED), 0);
 	assert_int_equal(vm_limits_untold(&l, VM_MARK), 0);
-	vm_limits_user(&other, VM_FORGED, &first);
+	vm_limits_user(&other, VM_FORGED, 0, &first);
 	for (unsigned i = 0; i < VM_FORGED_MOST + 6; i++)
-		vm_limits_user(&other, VM_FORGED, &first);
+		vm_limits_user(&other, VM_FORGED, 0, &first);
 	assert_int_equal(vm_limits_untold(&other, VM_FORGED), 7);
 	/* Counters that went round. */
 	l.skipped[VM_FORGED] = 2;
 	l.told[VM_FORGED] = UINT32_MAX - 2;
 	vm_limits_tell(&l, UINT32_MAX);
 	assert_int_equal(vm_limits_untold(&l, VM_FORGED), 3);
+	/* What is told was copied after what was skipped. */
+	l.skipped[VM_FORGED] = 10;
+	l.told[VM_FORGED] = 12;
+	assert_int_equal(vm_limits_untold(&l, VM_FORGED), 0);
 }
 
+/* All of them see a new window at about the same time. */
 static void *vcpu(void *data)
 {
 	struct flood *f = data;
@@ -169,7 +194,7 @@ static void *vcpu(void *data)
 	pthread_barrier_wait(&f->start);
 	for (unsigned i = 0; i < CALLS; i++) {
 		vm_limits_at(&f->l, 1 + (uint64_t)(i / (CALLS / WINDOWS)) * VM_WINDOW_NS);
-		written += vm_limits_user(&f->l, VM_MARK, &first);
+		written += vm_limits_user(&f->l, VM_MARK, 0, &first);
 		records += vm_limits_record(&f->l, i % 2 ? VM_SPACE : VM_CALL, 0) == VM_ROOM;
 	}
 	atomic_fetch_add(&f->written, written);
@@ -203,6 +228,7 @@ int main(void)
 		cmocka_unit_test(time_may_come_late),
 		cmocka_unit_test(a_full_ring_and_the_rate_bound_records),
 		cmocka_unit_test(address_spaces_take_nothing_from_calls),
+		cmocka_unit_test(processes_leave_their_kernel_half),
 		cmocka_unit_test(what_is_told_is_not_told_again),
 		cmocka_unit_test(vcpus_at_once_are_counted_exactly),
 	};
