@@ -96,7 +96,7 @@ static bool has_losses(struct scan *s, ns_t from, ns_t to)
 }
 
 /* A thread of a nested vCPU's host is woken by code of that host, which had to be woken itself,
- * maybe where its own host lost events. */
+ * maybe where its own host lost events.  That wake-up lasts until the thread has a CPU. */
 static bool may_have_begun_before(struct scan *s, const struct wait *w)
 {
 	struct sonde_machine m;
@@ -108,7 +108,7 @@ static bool may_have_begun_before(struct scan *s, const struct wait *w)
 	for (unsigned i = 0; i < SONDE_LAYERS_MAX && m.parent >= 0 && !s->ret; i++) {
 		if (!s->above[i].list)
 			s->ret = losses_init(&s->above[i], s->run, m.parent);
-		if (s->ret || losses_touch(&s->above[i], w->begin, w->woken) ||
+		if (s->ret || losses_touch(&s->above[i], w->begin, w->ran) ||
 		    sonde_machine(s->run, m.parent, &m))
 			return true;
 	}

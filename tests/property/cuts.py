@@ -319,14 +319,15 @@ def finds_greater_sums(runners):
 
 # What is taken away of a set, what is planted in the rest (less_specific.h), and where it is to be found.
 PLANTED = [("ftrace", None, "modes", "runs"), ("ftrace", "vm-b.dat", "gaps", "cpu_time"),
-           ("lab-run-containers-6.1", "vm-a/trace.dat", "waits", "wakeup_list")]
+           ("lab-run-containers-6.1", "vm-a/trace.dat", "waits", "wakeup_list"),
+           ("lab-run-containers-6.1", "vm-a.vm-a-n/trace.dat", "waits", "wakeup")]
 
 
 def finds_planted(runners, scratch):
     """A falsehood of each kind that could pass for less; and without it nothing is wrong."""
     runners = {runner.name: runner for runner in runners}
     for name, gone, lie, where in PLANTED:
-        runner = runners.setdefault(name, None) or Runner(scratch, name)
+        runner = runners[name] = runners.get(name) or Runner(scratch, name)
         target, cut = runner.scratch / "cut" / name, runner.scratch / "cut.sonde"
         shutil.rmtree(target, ignore_errors=True)
         copy_linked(runner.whole, target)

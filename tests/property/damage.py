@@ -368,7 +368,8 @@ class Recording:
             return [(kind, str(other.name), "")]
         name = rng.choice([n for n in self.traces if kind != "chunk" or self.parts_of(n)])
         if kind == "again":
-            copy_any(self.folder / name, target / f"zz-{name.name}")
+            # No shorter than the trace's own name: of two copies the plainer one is used.
+            copy_any(self.folder / name, target / f"zz-{'-'.join(name.parts)}")
             return [(kind, str(name), "")]
         unlink_hard(target / name)
         return [(kind, str(name), self.traces[name].damage(rng, target / name, kind))]

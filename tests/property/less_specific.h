@@ -52,7 +52,8 @@ struct twin {
  *	GREATER  sums and lengths are a quarter greater
  *	MODES    what a hypervisor did was its thread's own user space
  *	GAPS     all rows have what ran in the gaps that only the whole run knows of
- *	WAITS    waits that are seen from outside only end ten milliseconds later
+ *	WAITS    waits that are seen from outside only end ten milliseconds later; so do the
+ *		 longest wake-ups of VMs without a trace
  */
 enum lie { LIE_NONE, LIE_GREATER, LIE_MODES, LIE_GAPS, LIE_WAITS };
 

@@ -7,8 +7,7 @@
 
 /* A wait is listed from when its vCPU slept, or, where that was not seen, from when it halted. */
 #define WAIT_BEGIN_NS 1000000
-#define LATE_NS 10000000 /* see LIE_WAITS */
-#define PIECES 20	 /* of a wait: how often its vCPU's thread was woken in between */
+#define PIECES 20 /* of a wait: how often its vCPU's thread was woken in between */
 
 struct stretch {
 	int64_t from, to;

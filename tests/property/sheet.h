@@ -32,6 +32,7 @@
 enum rule { RULE_NONE, RULE_KEY, RULE_SUM, RULE_EXTREME, RULE_PART };
 
 #define COLUMNS_MAX 40
+#define LATE_NS 10000000 /* see LIE_WAITS */
 
 /* All cells of a table, row by row. */
 struct grid {

@@ -2,6 +2,7 @@
 /* Tables of sums: no row has more than all rows of the whole run together that it may stand for. */
 #include "sheet.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_shorter(const struct sheet *s, const struct grid *f, size_t row, size_t cut)
@@ -256,6 +257,41 @@ static int64_t longest_wait(const struct pair *p, const struct sheet *s, size_t 
 	return most;
 }
 
+/*
+ * The guest's own trace, where it is there, may not tell of the longest one, or tell of it as a
+ * wake-up for something else: see untold_wakeups().  Without it that one ends a wait all the same,
+ * of that VM and cause.
+ */
+static bool longest_ends_a_wait(const struct pair *p, const struct sheet *s, size_t row,
+				int64_t length)
+{
+	const struct grid *waits = &s->waits;
+	int at = grid_column(waits, "at"), until = grid_column(waits, "until");
+	int of = grid_column(waits, "cause"), vcpu = grid_column(waits, "vcpu");
+	const char *cause = cell(&s->cut, row, grid_column(&s->cut, "cause")).s;
+	int64_t begin = cell(&s->cut, row, grid_column(&s->cut, "longest_at")).i;
+	int64_t from = time_in_whole(p, begin), to = time_in_whole(p, begin + length);
+
+	for (size_t i = 0; i < waits->nr; i++) {
+		int64_t cpu = cell(waits, i, vcpu).i;
+
+		if (cell(waits, i, at).i <= from + s->slack &&
+		    llabs(cell(waits, i, until).i - to) <= s->slack &&
+		    machine_fits(p, cell(&s->cut, row, 0).i, p->whole.cpus[cpu].machine) &&
+		    causes_fit(cause, cell(waits, i, of).s))
+			return true;
+	}
+	return false;
+}
+
+static int64_t late_if(const struct pair *p, const struct sheet *s, size_t row)
+{
+	return p->lie == LIE_WAITS && s->waits.of &&
+			       !p->cut.machines[cell(&s->cut, row, 0).i].traced
+		       ? LATE_NS
+		       : 0;
+}
+
 void check_summed(struct pair *p, struct sheet *s, size_t row)
 {
 	struct limits limits = {0}, more = {0}, threads = {0};
@@ -284,12 +320,9 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 
 		if (s->rules[c] != RULE_SUM && (s->rules[c] != RULE_EXTREME || joined))
 			continue;
-		/* The guest's own trace, which may not tell the longest, is not there. */
-		if (s->rules[c] == RULE_EXTREME && untold &&
-		    !p->cut.machines[cell(&s->cut, row, 0).i].traced)
-			continue;
 		p->moments++;
 		value += p->lie == LIE_GAPS && ns ? s->gaps : 0;
+		value += s->rules[c] == RULE_EXTREME ? late_if(p, s, row) : 0;
 		if (s->preemptions.of)
 			limit = stolen(p, s, row, c);
 		/* Each piece of time may have grown by what its ends may have moved. */
@@ -297,7 +330,8 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 			 : s->rules[c] == RULE_SUM ? limit / 20 + 20 * s->slack
 						   : s->slack;
 		limit += ns ? gaps + told_as_own(s, row, &limits, c) : 0;
-		if (value <= limit)
+		if (value <= limit || (s->rules[c] == RULE_EXTREME && untold &&
+				       longest_ends_a_wait(p, s, row, value)))
 			continue;
 		if (s->waits.of && s->rules[c] == RULE_EXTREME &&
 		    lacks_host_trace(p, cell(&s->cut, row, 0).i) &&

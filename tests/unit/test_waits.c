@@ -340,6 +340,46 @@ static void woken_changes(struct history_writer *w)
 		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
 }
 
+/*
+ * A seventh one, of a nested vCPU: its thread is made ready by vm-a/0, which had to be woken itself.
+ * That is at 1150000, for 1180000; where vm-a/0 is, is not known for a while before that thread has a
+ * CPU, at 1310000.  And at 1700000, for 1740000.
+ */
+static void below_changes(struct history_writer *w)
+{
+	attr_t state = small_attr(w, "vm-a", "cpu0", "state", ATTR_ENUM, 0);
+	attr_t task = small_attr(w, "vm-a", "cpu0", "task", ATTR_ROW, 0);
+	attr_t woken = small_attr(w, "vm-a", "cpu0", "woken", ATTR_ROW, 0);
+	attr_t kvm = small_attr(w, "vm-a", "threads/5", "state", ATTR_ENUM, 0);
+	attr_t nested = small_attr(w, "vm-a-n", "cpu0", "state", ATTR_ENUM, 0);
+	attr_t entered = small_attr(w, "vm-a-n", "cpu0", "woken", ATTR_ROW, 0);
+	const struct small_change list[] = {
+		{1000000, state, VCPU_ON_CPU},	  {1000000, woken, W_TIMER + 1},
+		{1000000, task, KVM_AN + 1},	  {1000000, kvm, THREAD_RUNNING},
+		{1000000, nested, VCPU_ON_CPU},	  {1000000, entered, W_DARK + 1},
+		{1050000, nested, VCPU_WAITING},  {1050000, entered, 0},
+		{1050000, kvm, THREAD_SLEEPING},  {1050000, task, IDLE_0 + 1},
+		{1100000, state, VCPU_WAITING},	  {1100000, woken, 0},
+		{1150000, state, VCPU_PREEMPTED}, {1160000, state, VCPU_ON_CPU},
+		{1170000, woken, W_TIMER + 1},	  {1180000, kvm, THREAD_RUNNABLE},
+		{1180000, nested, VCPU_PREEMPTED},
+		{1220000, state, VCPU_UNKNOWN},	  {1300000, state, VCPU_ON_CPU},
+		{1310000, kvm, THREAD_RUNNING},	  {1310000, task, KVM_AN + 1},
+		{1310000, nested, VCPU_ON_CPU},	  {1330000, entered, W_DARK + 1},
+		{1600000, nested, VCPU_WAITING},  {1600000, entered, 0},
+		{1600000, kvm, THREAD_SLEEPING},  {1600000, task, IDLE_0 + 1},
+		{1610000, state, VCPU_WAITING},	  {1610000, woken, 0},
+		{1700000, state, VCPU_PREEMPTED}, {1710000, state, VCPU_ON_CPU},
+		{1720000, woken, W_TIMER + 1},	  {1740000, kvm, THREAD_RUNNABLE},
+		{1740000, nested, VCPU_PREEMPTED},
+		{1800000, kvm, THREAD_RUNNING},	  {1800000, task, KVM_AN + 1},
+		{1800000, nested, VCPU_ON_CPU},	  {1820000, entered, W_DARK + 1},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
+}
+
 static int setup_world(void (*changes_of)(struct history_writer *w), int64_t of_nested)
 {
 	const struct small_world world = {
@@ -398,6 +438,12 @@ static int setup_far(void **state)
 {
 	(void)state;
 	return setup_world(far_changes, -1);
+}
+
+static int setup_below(void **state)
+{
+	(void)state;
+	return setup_world(below_changes, KVM_AN);
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */
@@ -692,6 +738,21 @@ static void a_wait_that_is_seen_from_its_end_on(void **state)
 	sonde_facts_free(f);
 }
 
+/* When it began is that of the host's wake-up: where that one is not known, neither is this one. */
+static void a_nested_wakeup_begins_with_its_hosts(void **state)
+{
+	static const char *const columns[] = {"at", "total", "vcpu", "below", "to_cpu", "to_entry"};
+	static const int64_t nested[] = {1700000, 120000, VM_AN_0, 40000, 60000, 20000};
+	static const int64_t host[] = {1700000, 100000, VM_A_0, 0, 10000, 10000};
+	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 2);
+	assert_row(f, 0, columns, nested, ARRAY_SIZE(columns));
+	assert_row(f, 1, columns, host, ARRAY_SIZE(columns));
+	sonde_facts_free(f);
+}
+
 /* That it was woken is known, and by what; when it ran is not. */
 static void a_wakeup_within_which_events_were_lost(void **state)
 {
@@ -828,11 +889,15 @@ int main(void)
 	const struct CMUnitTest lost_way[] = {
 		cmocka_unit_test(a_wakeup_within_which_events_were_lost),
 	};
+	const struct CMUnitTest below[] = {
+		cmocka_unit_test(a_nested_wakeup_begins_with_its_hosts),
+	};
 
 	return cmocka_run_group_tests(guesses, NULL, NULL) +
 	       cmocka_run_group_tests(tests, setup, small_run_teardown) +
 	       cmocka_run_group_tests(late, setup_late, small_run_teardown) +
 	       cmocka_run_group_tests(far, setup_far, small_run_teardown) +
+	       cmocka_run_group_tests(below, setup_below, small_run_teardown) +
 	       cmocka_run_group_tests(lost_way, setup_lost_way, small_run_teardown) +
 	       cmocka_run_group_tests(seen_woken, setup_woken, small_run_teardown) +
 	       cmocka_run_group_tests(lost, setup_lost, small_run_teardown) +
