@@ -453,6 +453,12 @@ static bool is_answered(const struct request *r, const struct send *s)
 	       (known(r->at[REQUEST_DISK_END]) || (r->helper && r->helper == s->waker));
 }
 
+/* Or a disk may have worked for it, which is not known. */
+static bool may_be_done(const struct request *r, const struct send *s)
+{
+	return is_answered(r, s) || (may_be_answered(r, s) && r->disputed);
+}
+
 /* Nothing tells of the requests of that VM but their kicks: an interrupt by the thread that was
  * kicked answers the one whose work was done, unless it is known to be for something else.  Of several it is not
  * known which: none is told.  Other kicks before it were for something else, or are not known to be answered. */
@@ -462,7 +468,7 @@ static void answer(struct cpu *vcpu, const struct send *s)
 	unsigned nr = 0;
 
 	for (uint32_t i = 0; i < vm->pending.nr; i++)
-		nr += is_answered(&vm->pending.list[i], s);
+		nr += may_be_done(&vm->pending.list[i], s);
 	for (uint32_t i = 0; i < vm->pending.nr;) {
 		struct request *r = &vm->pending.list[i];
 
