@@ -93,16 +93,20 @@ static enum thread_state state_of(const struct machine_state *mc, char letter)
 	}
 }
 
-static void set_state(struct thread *th, const struct state_line *l)
+static char letter_of(const struct state_line *l)
 {
 	char letter[2];
 
+	return state_text(l, "state", letter, sizeof(letter)) ? letter[0] : '\0';
+}
+
+static void set_state(struct thread *th, const struct state_line *l)
+{
 	/* A loss meanwhile: it may have been woken unseen. */
 	if (th->state != THREAD_UNKNOWN || th->on ||
 	    th->machine->losses != th->machine->block_losses)
 		return;
-	state_text(l, "state", letter, sizeof(letter));
-	thread_set_state(th, state_of(th->machine, letter[0]));
+	thread_set_state(th, state_of(th->machine, letter_of(l)));
 }
 
 /* Its TID in every namespace, outermost first; the innermost one is named. */
@@ -131,6 +135,19 @@ static bool ended_since(const struct machine_state *mc, int32_t tid)
 	return block && *block == mc->nr_blocks;
 }
 
+/* It has exited, and only waits for its parent to read how: no thread begins with it. */
+static bool has_exited(struct machine_state *mc, const struct state_line *l, int32_t tid)
+{
+	struct thread *th;
+
+	if (state_of(mc, letter_of(l)) != THREAD_DEAD)
+		return false;
+	th = thread_find(mc, tid);
+	if (th)
+		set_state(th, l);
+	return true;
+}
+
 static void on_task(struct machine_state *mc, const struct state_line *l)
 {
 	int64_t tid = state_int(l, "tid", -1);
@@ -138,7 +155,8 @@ static void on_task(struct machine_state *mc, const struct state_line *l)
 	char comm[COMM_LEN + 1];
 
 	mc->block_tasks++;
-	if (tid <= 0 || tid > INT32_MAX || ended_since(mc, (int32_t)tid))
+	if (tid <= 0 || tid > INT32_MAX || ended_since(mc, (int32_t)tid) ||
+	    has_exited(mc, l, (int32_t)tid))
 		return;
 	th = thread_get(mc, (int32_t)tid, NULL);
 	if (!th)

@@ -23,6 +23,15 @@ static int thread_number(int tid, const char *column)
 	return (int)fake_cell("thread", thread_row(HOST, tid), column);
 }
 
+static unsigned nr_threads(int tid)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < fake_rows("thread"); i++)
+		nr += fake_cell("thread", i, "tid") == tid;
+	return nr;
+}
+
 static bool has_problem(const char *part)
 {
 	for (unsigned i = 0; i < fake_rows("problem"); i++) {
@@ -103,6 +112,25 @@ static void a_loss_since_the_block_began_leaves_states_unknown(void **state)
 	assert_int_equal(thread_number(7, "pid"), 5);
 	/* It may have been made, and orphaned, while nobody looked. */
 	assert_int_equal(thread_number(7, "ppid"), -1);
+}
+
+/* A zombie is the thread that was seen to exit, or one that nobody will ever see run. */
+static void what_has_exited_is_no_new_thread(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 50, 0, 0, 7);
+	happens(HOST, 0, 60, EXIT, 7, 7, 0, STR("a"));
+	switches(HOST, 0, 70, 7, 0, 0);
+	tells(HOST, 100, REC, BEGIN);
+	tells(HOST, 101, REC, "sonde: task tid=7 pid=7 ppid=1 state=Z comm=a");
+	tells(HOST, 102, REC, "sonde: task tid=8 pid=8 ppid=1 state=Z comm=b");
+	tells(HOST, 103, REC, "sonde: task tid=9 pid=9 ppid=1 state=S comm=c");
+	tells(HOST, 104, REC, END);
+	world_close(300);
+	assert_int_equal(nr_threads(9), 1);
+	assert_int_equal(nr_threads(8), 0);
+	assert_int_equal(nr_threads(7), 1);
 }
 
 static void lines_outside_a_block_are_not_used(void **state)
@@ -469,6 +497,7 @@ int main(void)
 		cmocka_unit_test(a_runnable_thread_waits_only_where_no_cpu_may_run_it),
 		cmocka_unit_test(events_since_the_block_began_are_fresher),
 		cmocka_unit_test(a_loss_since_the_block_began_leaves_states_unknown),
+		cmocka_unit_test(what_has_exited_is_no_new_thread),
 		cmocka_unit_test(lines_outside_a_block_are_not_used),
 		cmocka_unit_test(lost_lines_are_told),
 		cmocka_unit_test(a_thread_is_known_at_every_level),
