@@ -68,7 +68,7 @@ static bool tells_of_cpus(const struct trace *t)
 	bool has_cpu = false, has_kind = false;
 
 	for (unsigned i = 0; i < t->nr_streams && !has_cpu; i++)
-		has_cpu = t->streams[i].cpu >= 0;
+		has_cpu = t->streams[i].cpu >= 0 && t->streams[i].nr_packets;
 	for (unsigned i = 0; i < t->nr_types && !has_kind; i++)
 		has_kind = t->types[i].kind != EV_OTHER && t->types[i].kind != EV_LOST;
 	return has_cpu && has_kind;

@@ -114,18 +114,20 @@ static void what_tells_nothing_of_cpus_is_not_l0(void **state)
 {
 	struct event_type types[] = {{.name = "sched_switch", .kind = EV_SCHED_SWITCH}};
 	struct event_type strange[] = {{.name = "quiz", .kind = EV_OTHER}};
-	struct stream on_cpu[] = {{.cpu = 0}}, nowhere[] = {{.cpu = -1}};
+	struct stream on_cpu[] = {{.cpu = 0, .nr_packets = 1}}, empty[] = {{.cpu = 0}};
+	struct stream nowhere[] = {{.cpu = -1, .nr_packets = 1}};
 	struct trace kernel = {.types = types, .nr_types = 1, .streams = on_cpu, .nr_streams = 1};
 	struct trace others[] = {
 		{.types = strange, .nr_types = 1, .streams = on_cpu, .nr_streams = 1},
 		{.types = types, .nr_types = 1, .streams = nowhere, .nr_streams = 1},
+		{.types = types, .nr_types = 1, .streams = empty, .nr_streams = 1},
 	};
 	struct world w;
 
 	(void)state;
 	make(&w, "------");
 	for (unsigned i = 0; i < NR; i++)
-		w.samples[i].trace = &others[i & 1];
+		w.samples[i].trace = &others[i % 3];
 	w.list[1].parent = 0; /* though it has a guest */
 	w.samples[4].trace = &kernel;
 	assert_int_equal(apart(&w), 0x3f & ~(1 << 4));
