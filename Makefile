@@ -3,9 +3,9 @@
 # make help       this list
 # make demo       install what is needed (Debian), build, analyse the shipped samples
 # make check      install what is needed (Debian), build in every way, all tests
-# make test       all tests with what is built; K=TEXT: those with TEXT in their name
+# make test       all builds and tests of make check, installing nothing; K=TEXT: those with TEXT in their name, with what is built
 # make format     all C files as .clang-format says
-# make lint       format, layers, figures, files; cppcheck and clang-tidy where they are installed
+# make lint       layers, figures, files; cppcheck and clang-tidy where they are installed
 # make coverage   lines that the tests run, for each folder (K=TEXT: by those tests), in build-cov/
 # make dist       sonde-VERSION.tar.xz of the last commit, and its checksum, in build/
 # make lab        a nested KVM machine in software: record, gather, analyse, compare with the hardware (QEMU=stock: in Debian's
@@ -141,31 +141,25 @@ $(B)/gen/syscalls.inc: tools/make-syscalls | need
 $(B)/source/syscalls.o: $(B)/gen/syscalls.inc
 $(B)/source/syscalls.o: OWN_CFLAGS += -I$(B)
 
-$(B)/libsonde.a: $(LIB_OBJ) $(OBJECTS)
+ARCHIVES := $(addprefix $(B)/lib,$(addsuffix .a,sonde record serve export sql term))
+$(ARCHIVES): $(OBJECTS)
 	@rm -f $@
 	ar rcs $@ $(filter %.o,$^)
+$(B)/libsonde.a: $(LIB_OBJ)
 
 # What records is the program's alone: libsonde reads.
 $(RECORD_OBJ): OWN_CFLAGS += $(RECORD_CFLAGS)
-$(B)/librecord.a: $(RECORD_OBJ) $(OBJECTS)
-	@rm -f $@
-	ar rcs $@ $(filter %.o,$^)
+$(B)/librecord.a: $(RECORD_OBJ)
 
 # What shows runs to browsers, and what writes other programs' formats, are the program's alone, too.
-$(B)/libserve.a: $(SERVE_OBJ) $(OBJECTS)
-	@rm -f $@
-	ar rcs $@ $(filter %.o,$^)
-$(B)/libexport.a: $(EXPORT_OBJ) $(OBJECTS)
-	@rm -f $@
-	ar rcs $@ $(filter %.o,$^)
+$(B)/libserve.a: $(SERVE_OBJ)
+$(B)/libexport.a: $(EXPORT_OBJ)
 
 # So are queries; other programs ask the same of an extension for SQLite, which takes in all it needs
 # and calls SQLite only through what the program that loads it hands over.
 $(SQL_OBJ): OWN_CFLAGS += -DSQLITE_CORE
 $(B)/cmd/sql.o $(B)/cmd/sql_output.o: OWN_CFLAGS += -DSQLITE_CORE
-$(B)/libsql.a: $(SQL_OBJ) $(OBJECTS)
-	@rm -f $@
-	ar rcs $@ $(filter %.o,$^)
+$(B)/libsql.a: $(SQL_OBJ)
 $(B)/extension/%.o: %.c $(FLAGS) | need
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
@@ -173,9 +167,7 @@ $(B)/sonde_sqlite.so: $(SQL_EXTENSION_OBJ) $(B)/libsonde.a
 	$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $^ $(ALL_LDLIBS)
 
 # What has a terminal for itself, as well.
-$(B)/libterm.a: $(TERM_OBJ) $(OBJECTS)
-	@rm -f $@
-	ar rcs $@ $(filter %.o,$^)
+$(B)/libterm.a: $(TERM_OBJ)
 
 # The page: built once for all builds, by tools/build-page; it says so when it cannot be, and leaves
 # an empty directory, so that the program is built without it.
@@ -412,7 +404,7 @@ check:
 	@tests/run
 
 test: all tests
-	@tests/run --no-build $(if $(K),-k $(K))
+	@tests/run $(if $(K),--no-build -k $(K))
 
 help:
 	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
