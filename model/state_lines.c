@@ -138,9 +138,10 @@ static bool ended_since(const struct machine_state *mc, int32_t tid)
 /* It has exited, and only waits for its parent to read how: no thread begins with it. */
 static bool has_exited(struct machine_state *mc, const struct state_line *l, int32_t tid)
 {
+	char letter = letter_of(l);
 	struct thread *th;
 
-	if (state_of(mc, letter_of(l)) != THREAD_DEAD)
+	if (letter != 'Z' && letter != 'X')
 		return false;
 	th = thread_find(mc, tid);
 	if (th)
