@@ -178,12 +178,19 @@ static enum share share_of_context(struct scan *s, uint32_t value)
 	return share;
 }
 
-/* What is not found by the context alone. */
-static __attribute__((noinline)) enum share share_at(struct scan *s, uint32_t value, unsigned kind, ns_t t)
+/* What is not found by the context alone: KVM works on from what it was called for to the halt, too. */
+static __attribute__((noinline)) void add_time(struct scan *s, uint32_t value, unsigned kind, ns_t from, ns_t to)
 {
 	enum share share = kind == KIND_ASK ? share_of_context(s, value) : SHARE_KVM;
 
-	return share == SHARE_KVM ? share_of_kvm(s, t) : share;
+	while (share == SHARE_KVM && from < to) {
+		enum share of_halt = share_of_kvm(s, from);
+		ns_t end = s->rest.end > from && s->rest.end < to ? s->rest.end : to;
+
+		s->shares[of_halt] += end - from;
+		from = end;
+	}
+	s->shares[share] += to - from;
 }
 
 static bool each_run(const struct cpu_run *r, void *data)
@@ -194,24 +201,19 @@ static bool each_run(const struct cpu_run *r, void *data)
 	const uint8_t *const kinds = s->kinds;
 	const uint32_t nr_contexts = s->nr_contexts;
 	const unsigned nr = r->list.nr;
-	unsigned kind = SHARE_UNKNOWN;
 	ns_t from = r->from;
 
 	for (unsigned i = 0; i < nr; i++) {
 		const uint32_t value = values[i];
-		const ns_t to = ends[i];
+		const ns_t to = ends[i] < r->to ? ends[i] : r->to; /* the last may stick out */
+		const unsigned kind = likely(value <= nr_contexts) ? kinds[value] : KIND_ASK;
 
-		kind = likely(value <= nr_contexts) ? kinds[value] : KIND_ASK;
-		if (kind >= KIND_ASK) {
-			if (kind == KIND_KVM && from >= s->rest.begin && from < s->rest.end)
-				kind = s->kvm;
-			else
-				kind = share_at(s, value, kind, from);
-		}
-		s->shares[kind] += to - from;
+		if (unlikely(kind >= KIND_ASK))
+			add_time(s, value, kind, from, to);
+		else
+			s->shares[kind] += to - from;
 		from = to;
 	}
-	s->shares[kind] -= from - r->to; /* the last may stick out */
 	return true;
 }
 

@@ -104,6 +104,7 @@ struct vcpu {
 	struct note note;	/* what has ended or will end this rest, as far as known */
 	const struct cpu *noted_on; /* CPU on which that was delivered; NULL it is no delivery */
 	bool missed;		/* ... what was delivered to an unknown vCPU may be for it */
+	bool slept_unseen;	/* ... it may have slept before, in the same halt, unseen */
 	int16_t injected;	/* first vector injected since it began; -1 none */
 	int16_t delivered;	/* last vector that its kernel has not yet shown to handle; -1 none */
 	struct kick kick;

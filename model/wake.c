@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/figure.h"
 #include "model/contradict.h"
 #include "model/machine.h"
 #include "model/nested.h"
@@ -124,7 +125,7 @@ static void rest(struct cpu *vcpu, enum halted halted)
 	v->resting = true;
 	v->rest_at = vcpu->machine->model->now;
 	v->halted = (uint8_t)halted;
-	v->waited = v->woken = v->missed = false;
+	v->waited = v->woken = v->missed = v->slept_unseen = false;
 	v->note = (struct note){.vector = -1};
 	v->noted_on = NULL;
 	v->injected = -1;
@@ -149,14 +150,13 @@ void wake_sleep(struct thread *host)
 	v->waited = true;
 }
 
-/* Not all of its host's CPUs were seen since it began: there somebody may have delivered what ended
+/* Not all of its host's CPUs were seen since then: there somebody may have delivered what ended
  * it. */
-static bool may_have_missed(const struct vcpu *v)
+static bool may_have_missed(const struct vcpu *v, ns_t since)
 {
 	const struct machine_state *host = v->host->machine;
 
-	return !machine_sees_all(host) || host->seen_since > v->rest_at ||
-	       v->rest_at < host->lost_until;
+	return !machine_sees_all(host) || host->seen_since > since || since < host->lost_until;
 }
 
 /* What ended it: the first interrupt that was delivered, or who woke it, whichever came first.
@@ -171,6 +171,8 @@ static struct note verdict(const struct vcpu *v)
 	if (!v->waited && v->halted >= HALTED_NO && v->host->machine->sees_halts)
 		return (struct note){
 			.cause = WAKE_NONE, .evidence = EVIDENCE_PENDING, .vector = -1};
+	if (v->slept_unseen)
+		return (struct note){.vector = -1};
 	/* How it began was not seen: had it not halted, this is its host's own affair. */
 	if (unseen && is_weak(&n)) {
 		n.cause = WAKE_UNKNOWN;
@@ -186,7 +188,7 @@ static struct note verdict(const struct vcpu *v)
 		return n;
 	if (n.evidence == EVIDENCE_TIMER_INTERRUPT)
 		n.vector = v->injected;
-	else if (may_have_missed(v)) /* it may have been given another one before */
+	else if (may_have_missed(v, v->rest_at)) /* it may have been given another one before */
 		n = (struct note){.vector = -1};
 	else
 		n = (struct note){.evidence = EVIDENCE_VECTOR, .vector = v->injected};
@@ -213,7 +215,7 @@ static void end_rest(struct cpu *vcpu)
 {
 	struct note n = verdict(&vcpu->vcpu);
 
-	if (unlikely(may_have_missed(&vcpu->vcpu)) && is_found_late(&vcpu->vcpu) &&
+	if (unlikely(may_have_missed(&vcpu->vcpu, vcpu->vcpu.rest_at)) && is_found_late(&vcpu->vcpu) &&
 	    n.cause != WAKE_NONE && n.cause != WAKE_HOST)
 		n = (struct note){.evidence = EVIDENCE_LOST, .vector = -1};
 	wake_ends(vcpu, &n);
@@ -290,16 +292,20 @@ void wake_gone(struct cpu *vcpu)
 		wake_ends(vcpu, &n);
 }
 
-/* KVM says that a halt has ended, whatever the exit's reason was called. */
-void wake_polled(struct cpu *host_cpu)
+/* KVM says that a halt has ended, whatever the exit's reason was called, and when it began: where that
+ * was not seen, it may have slept before, and what ended it may have come then. */
+void wake_polled(struct cpu *host_cpu, const struct event *e)
 {
 	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
+	ns_t begin = ns_since(host_cpu->machine->model->now, e->arg[0]);
+	struct vcpu *v = vcpu ? &vcpu->vcpu : NULL;
 
 	host_cpu->machine->sees_halts = true;
-	if (vcpu && vcpu->vcpu.resting) {
-		vcpu->vcpu.halted = HALTED_YES;
-		vcpu->vcpu.waited = true;
-	}
+	if (!v || !v->resting)
+		return;
+	v->waited = true;
+	v->slept_unseen = v->halted == HALTED_UNSEEN && begin < v->rest_at && may_have_missed(v, begin);
+	v->halted = HALTED_YES;
 }
 
 /* ---- what happens to it meanwhile --------------------------------------------------------------

@@ -110,7 +110,7 @@ void wake_entry(struct cpu *vcpu, const struct event *e);
 void wake_lost(struct cpu *vcpu);
 /* Its thread has ended: a rest does not go on without it. */
 void wake_gone(struct cpu *vcpu);
-void wake_polled(struct cpu *host_cpu);
+void wake_polled(struct cpu *host_cpu, const struct event *e);
 void wake_userspace(struct cpu *vcpu);
 void wake_delivery(struct cpu *host_cpu, const struct event *e);
 void wake_injection(struct cpu *host_cpu, const struct event *e);
