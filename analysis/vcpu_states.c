@@ -4,6 +4,7 @@
  */
 #include "analysis/vcpu_states.h"
 #include "analysis/cpu_users.h"
+#include "analysis/exits.h"
 #include "analysis/preemption.h"
 #include "model/context.h"
 
@@ -122,7 +123,9 @@ static enum share outer_code(const struct scan *s, const struct sonde_context *c
 			return for_it ? SHARE_NESTING : SHARE_INHERITED;
 		if (c->serves != s->vcpu)
 			return is_related(s, c->serves) ? SHARE_NESTING : SHARE_INHERITED;
-		return c->vmm >= 0 ? SHARE_VMM : SHARE_KVM;
+		if (c->vmm >= 0)
+			return SHARE_VMM;
+		return exit_is_halt(s->run, 0, c->detail) ? SHARE_HALTING : SHARE_KVM;
 	case SONDE_MODE_IRQ:
 	case SONDE_MODE_SOFTIRQ:
 		return for_it ? SHARE_OUTER_IRQ : SHARE_INHERITED;
@@ -151,7 +154,8 @@ static enum share share_of(const struct scan *s, const struct sonde_context *c)
 	return SHARE_INHERITED;
 }
 
-/* From the exit by which it halts to the next entry, the hypervisor's work is for the halt. */
+/* From the exit by which it halts to the next entry, the hypervisor's work is for the halt, also where
+ * the exit is not named. */
 static enum share share_of_kvm(struct scan *s, ns_t t)
 {
 	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];

@@ -102,12 +102,21 @@ static void leave_sleepers(struct cpu *inner)
 	inner->vcpu.sleeps_on = inner->vcpu.next_sleeper = NULL;
 }
 
+/* How its rest goes on is not known, nor when it ends. */
+static void forget_rest(struct cpu *inner)
+{
+	const struct note n = {.evidence = EVIDENCE_LOST, .vector = -1};
+
+	leave_sleepers(inner);
+	if (inner->vcpu.resting)
+		wake_ends(inner, &n);
+}
+
 void nested_was_another(struct cpu *inner)
 {
 	if (inner->state == ATTR_NONE)
 		return;
-	leave_sleepers(inner);
-	inner->vcpu.resting = false;
+	forget_rest(inner);
 	nested_shows(inner, inner, VCPU_UNKNOWN);
 }
 
@@ -344,8 +353,7 @@ void nested_forget(struct cpu *outer)
 	while (nest->sleepers) {
 		struct cpu *cpu = nest->sleepers;
 
-		leave_sleepers(cpu);
-		cpu->vcpu.resting = false;
+		forget_rest(cpu);
 		show(cpu, VCPU_UNKNOWN);
 	}
 	if (inner && !inner->vcpu.resting)
