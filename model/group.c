@@ -31,11 +31,21 @@ void group_note_wakeup(struct cpu *waker, struct cpu *woken)
 		keep(m, &m->wakeups, key, 1);
 }
 
+/* The first of that number, of those that are no other's part; NULL none. */
+static const struct cpu *numbered(const struct machine_state *vm, int number)
+{
+	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->number == number && !cpu->merged_into)
+			return cpu;
+	}
+	return NULL;
+}
+
 /* Both have a vCPU of one number: they cannot be the same VM. */
 static bool collide(const struct machine_state *a, const struct machine_state *b)
 {
 	for (const struct cpu *cpu = a->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->number >= 0 && !cpu->merged_into && machine_cpu_numbered(b, cpu->number))
+		if (cpu->number >= 0 && !cpu->merged_into && numbered(b, cpu->number))
 			return true;
 	}
 	return false;
@@ -457,9 +467,9 @@ static void number_cpus(struct machine_state *vm)
 	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
 		if (cpu->any_of || cpu->merged_into)
 			continue;
-		if (cpu->number >= 0 && machine_cpu_numbered(vm, cpu->number) == cpu)
+		if (cpu->number >= 0 && numbered(vm, cpu->number) == cpu)
 			continue;
-		while (machine_cpu_numbered(vm, next))
+		while (numbered(vm, next))
 			next++;
 		cpu->number = next;
 	}
