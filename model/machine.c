@@ -289,6 +289,11 @@ struct machine_state *machine_of_process(const struct thread *host)
 	return vm ? vm : vm_by_hints(host, process);
 }
 
+void machine_process_gone(struct machine_state *host, int32_t pid)
+{
+	map_del(&host->model->vm_by_pid, pair_key(host, (uint32_t)pid));
+}
+
 void machine_learn_process(struct machine_state *vm, const struct thread *host)
 {
 	struct model *m = vm->model;

@@ -35,6 +35,8 @@ struct machine_state *machine_of_process(const struct thread *th);
 struct machine_state *machine_of_pid(const struct machine_state *host, int32_t pid);
 /* The process that is the thread's VM: known, or the thread that made it, or -1. */
 int32_t machine_process_of(const struct thread *host);
+/* Its number is another's from now on. */
+void machine_process_gone(struct machine_state *host, int32_t pid);
 void machine_learn_process(struct machine_state *vm, const struct thread *host);
 
 /* Whether all of its CPUs are seen now: none is without a stream, or without an event since some of
