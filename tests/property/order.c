@@ -340,8 +340,7 @@ static bool is_beyond_host(const struct pair *p, int64_t from, int64_t to)
 bool is_gain(const struct pair *p, int64_t from, int64_t to)
 {
 	return is_before_first_switch(p, to) || is_beyond_host(p, from, to) ||
-	       is_hidden_gap(p, from) ||
-	       is_beside_a_trace(p, from, to);
+	       is_hidden_gap(p, from) || is_beside_a_trace(p, from, to);
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */
