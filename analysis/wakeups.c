@@ -134,6 +134,18 @@ static bool is_hidden(struct scan *s, ns_t from, ns_t to)
 	return hidden;
 }
 
+/* Whether the thread became ready to run then.  Where nothing was known of it before, and nobody is
+ * seen to wake it, it may have been ready for long. */
+static bool is_known_since(struct scan *s, int64_t thread, ns_t runnable)
+{
+	struct sonde_interval before, waker;
+
+	return thread_state_at(s->tracks, thread, runnable - 1, &before) ||
+	       before.value != THREAD_UNKNOWN ||
+	       (!thread_waker_at(s->tracks, thread, runnable, &waker) && waker.value &&
+		waker.begin == runnable);
+}
+
 /* The first thread that the guest runs after the entry, unless it halts before.  Where nothing is
  * known of the guest yet, the first that shows is not known to be that.  False: events were lost,
  * of its trace or its host's: it is not known what it did first, so neither what it was woken for.
@@ -163,9 +175,10 @@ static bool find_thread(struct scan *s, struct wakeup *w)
 		return true;
 	if (state.value <= THREAD_UNKNOWN) /* what woke it was not seen */
 		return false;
-	if (state.value == THREAD_RUNNABLE && state.begin >= w->wait->woken)
-		w->runnable = state.begin;
-	return true;
+	if (state.value != THREAD_RUNNABLE || state.begin < w->wait->woken)
+		return true;
+	w->runnable = state.begin;
+	return is_known_since(s, w->thread, w->runnable);
 }
 
 /* ---- what woke the thread ----------------------------------------------------------------------

@@ -218,6 +218,7 @@ static void feed_wakes(struct cpu *cpu, const struct event *e)
 		wake_injection(cpu, e);
 		break;
 	case EV_KVM_VCPU_WAKEUP:
+		vcpu_at_work(cpu);
 		wake_polled(cpu, e);
 		break;
 	case EV_KVM_MSI_SET_IRQ:

@@ -141,6 +141,11 @@ static struct cpu *vcpu_of(struct cpu *host_cpu, int64_t vcpu_id, bool may_wait)
 	return th && th->tid ? machine_vcpu_of(th, vcpu_id, may_wait) : NULL;
 }
 
+void vcpu_at_work(struct cpu *host_cpu)
+{
+	vcpu_of(host_cpu, -1, true);
+}
+
 /* ---- nested VMs ------------------------------------------------------------------------------ */
 
 static uint64_t nested_key(const struct machine_state *vm, uint64_t address)
@@ -378,7 +383,7 @@ void vcpu_exit(struct cpu *host_cpu, const struct event *e)
 /* From here on the VMM handles the exit; a negative error is the signal that called for it. */
 void vcpu_userspace(struct cpu *host_cpu, const struct event *e)
 {
-	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
+	struct cpu *vcpu = vcpu_of(host_cpu, -1, true);
 
 	if (!vcpu)
 		return;

@@ -18,6 +18,9 @@ void vcpu_init(struct vcpu *v, struct thread *host);
 void vcpu_heard(struct cpu *vcpu);
 void vcpu_entry(struct cpu *host_cpu, const struct event *e);
 void vcpu_exit(struct cpu *host_cpu, const struct event *e);
+/* Something that only the thread of a vCPU, in KVM, records: it is one, though what its guest does is
+ * not known before its next entry or exit. */
+void vcpu_at_work(struct cpu *host_cpu);
 void vcpu_userspace(struct cpu *host_cpu, const struct event *e);
 void vcpu_nested(struct cpu *host_cpu, const struct event *e);
 void vcpu_leave(struct cpu *vcpu);

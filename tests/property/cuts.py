@@ -319,7 +319,10 @@ def finds_greater_sums(runners):
 
 # What is taken away of a set, what is planted in the rest (less_specific.h), and where it is to be found.
 PLANTED = [("ftrace", None, "modes", "runs"), ("ftrace", "vm-b.dat", "gaps", "cpu_time"),
+           ("ftrace", "vm-b.dat", "longest", "preemption"), ("ftrace", "vm-a.dat", "exits", "hypervisor"),
+           ("lab-run-containers-6.1", "host0/trace.dat", "gains", "more of thread"),
            ("lab-run-containers-6.1", "vm-a/trace.dat", "waits", "wakeup_list"),
+           ("lab-run-containers-6.1", "vm-a/trace.dat", "waits", "wakeup"),
            ("lab-run-containers-6.1", "vm-a.vm-a-n/trace.dat", "waits", "wakeup")]
 
 

@@ -18,6 +18,9 @@ static enum lie lie_named(const char *name)
 		[LIE_MODES] = "modes",
 		[LIE_GAPS] = "gaps",
 		[LIE_WAITS] = "waits",
+		[LIE_LONGEST] = "longest",
+		[LIE_EXITS] = "exits",
+		[LIE_GAINS] = "gains",
 	};
 
 	for (unsigned i = LIE_GREATER; i < sizeof(names) / sizeof(*names); i++) {

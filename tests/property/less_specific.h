@@ -54,8 +54,20 @@ struct twin {
  *	GAPS     all rows have what ran in the gaps that only the whole run knows of
  *	WAITS    waits that are seen from outside only end ten milliseconds later; so do the
  *		 longest wake-ups of VMs without a trace
+ *	LONGEST  the longest of all have what ran in all gaps that only the whole run knows of
+ *	EXITS    VMs in one whose trace is missing exited twice as often
+ *	GAINS    all that it says of the second half, where the first one knew nothing
  */
-enum lie { LIE_NONE, LIE_GREATER, LIE_MODES, LIE_GAPS, LIE_WAITS };
+enum lie {
+	LIE_NONE,
+	LIE_GREATER,
+	LIE_MODES,
+	LIE_GAPS,
+	LIE_WAITS,
+	LIE_LONGEST,
+	LIE_EXITS,
+	LIE_GAINS
+};
 
 struct pair {
 	struct side whole, cut;
@@ -107,6 +119,8 @@ bool lacks_host_trace(const struct pair *p, int64_t cut_machine);
 bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to);
 /* ... of the VM that this machine is in: another one's trace excuses nothing. */
 bool is_beside_host_trace(const struct pair *p, int64_t cut_machine, int64_t from, int64_t to);
+/* From when until when that VM's trace tells of all its CPUs, in the first history's time. */
+bool host_trace_tells(const struct pair *p, int64_t cut_machine, int64_t *since, int64_t *until);
 /* How far a moment may have moved that both tell of one machine, in ns. */
 int64_t slack_of(const struct pair *p, int64_t cut_machine, int64_t whole_machine, int64_t t);
 /* The same for what a physical CPU ran: 0 where the host's own clock tells all that differs. */

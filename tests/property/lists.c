@@ -103,22 +103,90 @@ static bool is_that_from_outside(const struct pair *p, const struct sheet *s, si
 		(s->waits.of && waits_at(p, s, row, seen->from)));
 }
 
+/* From outside, the wake-up @seen is the end of that row of the whole run's waits. */
+static bool ends_wait(const struct pair *p, const struct sheet *s, const struct stretch *seen,
+		      size_t wait)
+{
+	const struct grid *waits = &s->waits;
+	int64_t vcpu = cell(waits, wait, grid_column(waits, "vcpu")).i;
+	int64_t until = cell(waits, wait, grid_column(waits, "until")).i;
+
+	if (cell(waits, wait, grid_column(waits, "entry")).i < 0)
+		return cell(waits, wait, grid_column(waits, "at")).i <= seen->to + s->slack;
+	return seen->from <= until + s->slack && until - s->slack <= seen->to &&
+	       seen->to <= next_run(p, vcpu, until) + s->slack;
+}
+
+/* ... is that one of its wake-ups, which may begin with the VM's, in the same wait. */
+static bool is_wakeup(const struct pair *p, const struct sheet *s, const struct stretch *seen,
+		      size_t wakeup)
+{
+	const struct grid *all = &s->wakeups, *waits = &s->waits;
+	int64_t vcpu = cell(all, wakeup, grid_column(all, "vcpu")).i;
+	int64_t from = cell(all, wakeup, grid_column(all, "at")).i;
+	int64_t to = from + cell(all, wakeup, grid_column(all, "total")).i;
+
+	if (seen->to < to - s->slack || seen->to > next_run(p, vcpu, to) + s->slack)
+		return false;
+	for (size_t i = 0; i < waits->nr; i++) {
+		if (cell(waits, i, grid_column(waits, "vcpu")).i == vcpu &&
+		    cell(waits, i, grid_column(waits, "at")).i - WAIT_BEGIN_NS - s->slack <=
+			    seen->from &&
+		    from <= cell(waits, i, grid_column(waits, "until")).i + s->slack &&
+		    seen->from <= cell(waits, i, grid_column(waits, "until")).i + s->slack)
+			return true;
+	}
+	return seen->from >= from - s->slack;
+}
+
+/* That row, of waits or of wake-ups, is about a vCPU of that machine, and for that. */
+static bool is_of(const struct pair *p, const struct grid *g, size_t row, int64_t machine,
+		  const char *cause)
+{
+	int64_t vcpu = cell(g, row, grid_column(g, "vcpu")).i;
+
+	return vcpu >= 0 && machine_fits(p, machine, p->whole.cpus[vcpu].machine) &&
+	       causes_fit(cause, cell(g, row, grid_column(g, "cause")).s);
+}
+
+bool is_wakeup_from_outside(const struct pair *p, const struct sheet *s, int64_t machine,
+			    const char *cause, int64_t at, int64_t length)
+{
+	struct stretch seen = {time_in_whole(p, at), time_in_whole(p, at + length)};
+
+	for (size_t i = 0; i < s->waits.nr; i++) {
+		if (is_of(p, &s->waits, i, machine, cause) && ends_wait(p, s, &seen, i))
+			return true;
+	}
+	for (size_t i = 0; i < s->wakeups.nr; i++) {
+		if (is_of(p, &s->wakeups, i, machine, cause) && is_wakeup(p, s, &seen, i))
+			return true;
+	}
+	return false;
+}
+
 void check_wait(struct pair *p, const struct sheet *s, size_t row)
 {
 	const struct grid *waits = &s->waits;
 	int64_t vcpu = cell(&s->cut, row, grid_column(&s->cut, "vcpu")).i;
 	int64_t from = cell(&s->cut, row, s->at).i, at = time_in_whole(p, from);
-	int64_t end = time_in_whole(p, from + length_of(s, &s->cut, row));
 	bool outside = is_seen_from_outside(p, s, row), fits = false;
+	int64_t length =
+		length_of(s, &s->cut, row) + (outside && p->lie == LIE_WAITS ? LATE_NS : 0);
+	int64_t end = time_in_whole(p, from + length);
 	char words[512];
 
 	for (size_t i = 0; i < waits->nr && !fits; i++) {
 		int64_t until = cell(waits, i, grid_column(waits, "until")).i;
 		bool open = cell(waits, i, grid_column(waits, "entry")).i < 0;
 
-		fits = cpu_fits(p, vcpu, cell(waits, i, grid_column(waits, "vcpu")).i) &&
-		       (open ? cell(waits, i, grid_column(waits, "at")).i <= end + s->slack
-			     : until - s->slack <= end && (outside ? at : end) <= until + s->slack);
+		if (!cpu_fits(p, vcpu, cell(waits, i, grid_column(waits, "vcpu")).i))
+			continue;
+		if (outside)
+			fits = ends_wait(p, s, &(struct stretch){at, end}, i);
+		else
+			fits = open ? cell(waits, i, grid_column(waits, "at")).i <= end + s->slack
+				    : llabs(until - end) <= s->slack;
 	}
 	if (fits)
 		return;

@@ -22,6 +22,8 @@
 
 #include <string.h>
 
+#include "model/context.h"
+
 #define NO_BOUND UINT32_MAX
 #define ROUNDING_NS 3 /* of L0's ticks, where they are not ns */
 
@@ -290,10 +292,55 @@ bool is_beside_host_trace(const struct pair *p, int64_t cut, int64_t from, int64
 	       is_beside_trace_of(p, p->machines[p->cut.machines[cut].parent].row, from, to);
 }
 
-/* Without the host's trace a guest counts as the machine: its CPUs ran from the begin on. */
+bool host_trace_tells(const struct pair *p, int64_t cut, int64_t *since, int64_t *until)
+{
+	int64_t host = lacks_host_trace(p, cut) ? p->machines[p->cut.machines[cut].parent].row : -1;
+
+	*since = sonde_run_begin(p->whole.run);
+	*until = sonde_run_end(p->whole.run);
+	for (int64_t cpu = 0; host >= 0 && cpu < p->whole.nr_cpus; cpu++) {
+		int64_t begin, end;
+
+		if (p->whole.cpus[cpu].machine != host)
+			continue;
+		begin = told_since(&p->whole, cpu);
+		end = told_until(&p->whole, cpu);
+		*since = begin > *since ? begin : *since;
+		*until = end < *until ? end : *until;
+	}
+	return host >= 0;
+}
+
+/* Without the host's trace a guest counts as the machine, and a CPU's first switch tells who ran
+ * before. */
+static bool is_before_first_switch(const struct pair *p, int64_t to)
+{
+	for (int64_t cpu = 0; p->root > 0 && cpu < p->whole.nr_cpus; cpu++) {
+		if (p->whole.cpus[cpu].machine == p->root && to <= told_since(&p->whole, cpu))
+			return true;
+	}
+	return false;
+}
+
+/* ... and is on a CPU where it says so, though its host did not know of one. */
+static bool is_beyond_host(const struct pair *p, int64_t from, int64_t to)
+{
+	for (int64_t cpu = 0; p->root > 0 && cpu < p->whole.nr_cpus; cpu++) {
+		uint32_t state = sonde_attr_of_cpu(p->whole.run, cpu, "state");
+		struct sonde_interval i;
+
+		if (p->whole.cpus[cpu].machine == p->root && state != SONDE_NO_ATTR &&
+		    !sonde_at(p->whole.run, state, from, &i) && i.value == VCPU_UNKNOWN &&
+		    i.end >= to)
+			return true;
+	}
+	return false;
+}
+
 bool is_gain(const struct pair *p, int64_t from, int64_t to)
 {
-	return p->root || is_hidden_gap(p, from) || is_beside_a_trace(p, from, to);
+	return is_before_first_switch(p, to) || is_beyond_host(p, from, to) ||
+	       is_hidden_gap(p, from) || is_beside_a_trace(p, from, to);
 }
 
 /* ---- time ---------------------------------------------------------------------------------- */

@@ -112,6 +112,10 @@ void lists_init(struct sheet *s);
 /* Of a wait or a wake-up: only the host of the vCPU's host tells of it. */
 bool is_seen_from_outside(const struct pair *p, const struct sheet *s, size_t row);
 void check_listed(struct pair *p, struct sheet *s, size_t row);
+/* Seen from outside, a wake-up of that machine and cause: it ends a wait of the whole run, with the
+ * entry of the vCPU's host that the VM's own one led to; or is a wake-up of the whole run. */
+bool is_wakeup_from_outside(const struct pair *p, const struct sheet *s, int64_t machine,
+			    const char *cause, int64_t at, int64_t length);
 /* The vCPU goes on there in the whole run, too, as far as that knows. */
 void check_wait(struct pair *p, const struct sheet *s, size_t row);
 

@@ -22,6 +22,14 @@ static int64_t summed(const struct sheet *s, size_t row, int column)
 	return sum;
 }
 
+/* The machine whose vCPU a row of the whole run is about; -1 it is not known. */
+static int64_t machine_of(const struct pair *p, const struct grid *g, size_t row, int vcpu)
+{
+	int64_t cpu = cell(g, row, vcpu).i;
+
+	return cpu < 0 ? -1 : (int64_t)p->whole.cpus[cpu].machine;
+}
+
 /* Rows of a list of the whole run, of a VM and cause, in which a thread slept. */
 static int64_t count_of(const struct pair *p, const struct grid *f, int64_t vm, const char *cause)
 {
@@ -30,9 +38,7 @@ static int64_t count_of(const struct pair *p, const struct grid *f, int64_t vm, 
 	int64_t nr = 0;
 
 	for (size_t i = 0; i < f->nr; i++) {
-		int64_t cpu = cell(f, i, vcpu).i;
-
-		nr += machine_fits(p, vm, p->whole.cpus[cpu].machine) &&
+		nr += machine_fits(p, vm, machine_of(p, f, i, vcpu)) &&
 		      causes_fit(cause, cell(f, i, of).s) && (polled < 0 || !cell(f, i, polled).i);
 	}
 	return nr;
@@ -214,47 +220,86 @@ static bool may_fill(const struct pair *p, const struct sheet *s, size_t row,
 	return !places;
 }
 
-/* How long the gaps are that only the whole run knows of, and that hide from it what the row has.
- */
-static int64_t gaps_of(const struct pair *p, const struct sheet *s, size_t row)
+/* How long the gaps in [from, to) are that only the whole run knows of, and that hide from it what
+ * the row has; *@longest of these, whole. */
+static int64_t gaps_of(const struct pair *p, const struct sheet *s, size_t row, int64_t from,
+		       int64_t to, int64_t *longest)
 {
 	struct sonde_loss gap;
 	int64_t sum = 0;
 
+	*longest = 0;
 	for (int64_t i = 0; s->gaps && !sonde_loss(p->whole.run, i, &gap); i++) {
-		if (is_unseen(p, &gap) && may_fill(p, s, row, &gap))
-			sum += gap.end - gap.begin;
+		int64_t begin = gap.begin > from ? gap.begin : from;
+		int64_t end = gap.end < to ? gap.end : to;
+
+		if (begin >= end || !is_unseen(p, &gap) || !may_fill(p, s, row, &gap))
+			continue;
+		sum += end - begin;
+		*longest = gap.end - gap.begin > *longest ? gap.end - gap.begin : *longest;
 	}
 	return sum;
 }
 
-/* What a nested VM's host has no trace of, before that begins or after its end: see
- * is_beside_host_trace(). */
-static bool is_beside_its_host(const struct pair *p, int64_t machine)
+/* Of what the longest of something may have more in such gaps: those that it lies in.  Where its
+ * table does not tell when it was, one of them. */
+static int64_t gaps_of_longest(const struct pair *p, const struct sheet *s, size_t row, int column,
+			       int64_t value)
 {
-	int64_t begin = sonde_run_begin(p->whole.run), end = sonde_run_end(p->whole.run);
+	bool is_max = !strcmp(s->of->columns[column].name, "max");
+	int at = grid_column(&s->cut, is_max ? "max_at" : "longest_at");
+	int64_t from = at < 0 ? 0 : cell(&s->cut, row, at).i, longest;
 
-	return is_beside_host_trace(p, machine, begin, begin + 1) ||
-	       is_beside_host_trace(p, machine, end - 1, end);
+	if (at < 0) {
+		gaps_of(p, s, row, INT64_MIN, INT64_MAX, &longest);
+		return longest;
+	}
+	return gaps_of(p, s, row, time_in_whole(p, from) - s->slack,
+		       time_in_whole(p, from + value) + s->slack, &longest);
 }
 
-/* The longest wait of that VM: from outside a wake-up is longer, but no longer than the wait. */
-static int64_t longest_wait(const struct pair *p, const struct sheet *s, size_t row)
+/* How often a VM exited in a window of the second history. */
+static int64_t exits_in(const struct pair *p, int64_t machine, int64_t from, int64_t to)
 {
-	const struct grid *waits = &s->waits;
-	int at = grid_column(waits, "at"), until = grid_column(waits, "until");
-	int vcpu = grid_column(waits, "vcpu");
-	int64_t most = 0;
+	struct sonde_facts *f = NULL;
+	struct sonde_error err;
+	int64_t nr = 0;
 
-	for (size_t i = 0; i < waits->nr; i++) {
-		int64_t length = cell(waits, i, until).i - cell(waits, i, at).i;
-		int64_t cpu = cell(waits, i, vcpu).i;
+	if (from < to && !sonde_facts_get(&f, p->cut.run, "hypervisor", from, to, &err)) {
+		int vm = sonde_facts_column(f, "vm"), exits = sonde_facts_column(f, "exits");
 
-		if (length > most &&
-		    machine_fits(p, cell(&s->cut, row, 0).i, p->whole.cpus[cpu].machine))
-			most = length;
+		for (size_t i = 0; i < sonde_facts_nr_rows(f); i++) {
+			if (sonde_facts_cell(f, i, (unsigned)vm).i == machine)
+				nr += sonde_facts_cell(f, i, (unsigned)exits).i;
+		}
 	}
-	return most;
+	sonde_facts_free(f);
+	return nr;
+}
+
+/* How often a nested VM exited before its host's trace begins and after its end, which only the
+ * outer one tells of, and only where that trace is missing. */
+static int64_t exits_beside_its_host(const struct pair *p, const struct sheet *s, size_t row)
+{
+	int64_t machine = cell(&s->cut, row, 0).i, since, until;
+
+	if (strcmp(s->of->name, "hypervisor") != 0 || !host_trace_tells(p, machine, &since, &until))
+		return 0;
+	return exits_in(p, machine, sonde_run_begin(p->cut.run), time_in_cut(p, since)) +
+	       exits_in(p, machine, time_in_cut(p, until), sonde_run_end(p->cut.run));
+}
+
+/* Without the trace of the VM that the guest is in, the longest of its wake-ups is one all the
+ * same, as that VM's host saw it. */
+static bool longest_is_from_outside(const struct pair *p, const struct sheet *s, size_t row,
+				    int64_t length)
+{
+	int64_t machine = cell(&s->cut, row, 0).i;
+
+	return lacks_host_trace(p, machine) &&
+	       is_wakeup_from_outside(
+		       p, s, machine, cell(&s->cut, row, grid_column(&s->cut, "cause")).s,
+		       cell(&s->cut, row, grid_column(&s->cut, "longest_at")).i, length);
 }
 
 /*
@@ -273,85 +318,127 @@ static bool longest_ends_a_wait(const struct pair *p, const struct sheet *s, siz
 	int64_t from = time_in_whole(p, begin), to = time_in_whole(p, begin + length);
 
 	for (size_t i = 0; i < waits->nr; i++) {
-		int64_t cpu = cell(waits, i, vcpu).i;
-
 		if (cell(waits, i, at).i <= from + s->slack &&
 		    llabs(cell(waits, i, until).i - to) <= s->slack &&
-		    machine_fits(p, cell(&s->cut, row, 0).i, p->whole.cpus[cpu].machine) &&
+		    machine_fits(p, cell(&s->cut, row, 0).i, machine_of(p, waits, i, vcpu)) &&
 		    causes_fit(cause, cell(waits, i, of).s))
 			return true;
 	}
 	return false;
 }
 
-static int64_t late_if(const struct pair *p, const struct sheet *s, size_t row)
+/* What the row is taken to say more, if that is the lie. */
+static int64_t lie_of(const struct pair *p, const struct sheet *s, size_t row, int column)
 {
-	return p->lie == LIE_WAITS && s->waits.of &&
-			       !p->cut.machines[cell(&s->cut, row, 0).i].traced
-		       ? LATE_NS
-		       : 0;
+	bool extreme = s->rules[column] == RULE_EXTREME;
+	bool ns = s->of->columns[column].type == SONDE_COL_NS;
+
+	switch (p->lie) {
+	case LIE_GAPS:
+		return ns ? s->gaps : 0;
+	case LIE_LONGEST:
+		return ns && extreme ? s->gaps : 0;
+	case LIE_WAITS:
+		return extreme && s->waits.of && !p->cut.machines[cell(&s->cut, row, 0).i].traced
+			       ? LATE_NS
+			       : 0;
+	case LIE_EXITS:
+		return !strcmp(s->of->columns[column].name, "exits") &&
+				       lacks_host_trace(p, cell(&s->cut, row, 0).i)
+			       ? cell(&s->cut, row, column).i
+			       : 0;
+	default:
+		return 0;
+	}
 }
 
-void check_summed(struct pair *p, struct sheet *s, size_t row)
-{
-	struct limits limits = {0}, more = {0}, threads = {0};
-	bool joined = is_less_specific(s, row);
-	int64_t untold = untold_wakeups(p, s, row), gaps = gaps_of(p, s, row);
-	char words[512];
+/* All rows of the whole run that the row may stand for, and what else it may have. */
+struct bounds {
+	struct limits limits, more, threads;
+	bool joined;
+	int64_t untold, beside, gaps;
+};
 
+static void find_bounds(const struct pair *p, struct sheet *s, size_t row, struct bounds *b)
+{
+	int64_t longest;
+
+	*b = (struct bounds){
+		.joined = is_less_specific(s, row),
+		.untold = untold_wakeups(p, s, row),
+		.beside = exits_beside_its_host(p, s, row),
+		.gaps = gaps_of(p, s, row, INT64_MIN, INT64_MAX, &longest),
+	};
 	for (size_t i = 0; i < s->whole.nr; i++) {
 		unsigned fits = is_shorter(s, &s->whole, i, row)
 					? 0
 					: keys_fit(p, s, row, i, FIT | FIT_MORE | FIT_THREADS);
 
 		if (fits & FIT)
-			add_row(s, i, &limits);
+			add_row(s, i, &b->limits);
 		if (fits & FIT_MORE)
-			add_row(s, i, &more);
+			add_row(s, i, &b->more);
 		if (fits & FIT_THREADS)
-			add_row(s, i, &threads);
+			add_row(s, i, &b->threads);
 	}
 	if (s->exits.of)
-		add_exits_of_nobody(p, s, row, &more);
+		add_exits_of_nobody(p, s, row, &b->more);
+}
+
+/* Each piece of time may have grown by what its ends may have moved. */
+static int64_t most_of(const struct pair *p, const struct sheet *s, size_t row,
+		       const struct bounds *b, int column, int64_t value)
+{
+	int64_t most =
+		s->preemptions.of ? stolen(p, s, row, column) : limit_of(s, &b->limits, column);
+
+	if (s->of->columns[column].type != SONDE_COL_NS)
+		return most + most / 50 + 1 + b->untold + b->beside;
+	most += told_as_own(s, row, &b->limits, column);
+	if (s->rules[column] == RULE_SUM)
+		return most + most / 20 + 20 * s->slack + b->gaps;
+	return most + s->slack + (b->gaps ? gaps_of_longest(p, s, row, column, value) : 0);
+}
+
+/* The longest of something is that of another row; or, of a wake-up, the end of a wait. */
+static bool is_another_longest(const struct pair *p, const struct sheet *s, size_t row,
+			       const struct bounds *b, int column, int64_t value)
+{
+	if (s->rules[column] != RULE_EXTREME)
+		return false;
+	if ((b->untold && longest_ends_a_wait(p, s, row, value)) ||
+	    (s->waits.of && longest_is_from_outside(p, s, row, value)))
+		return true;
+	/* At the edge between two threads it is the clocks' bound that tells whose it is. */
+	return s->slack && value <= b->threads.most[column] + s->slack;
+}
+
+void check_summed(struct pair *p, struct sheet *s, size_t row)
+{
+	struct bounds b;
+	char words[512];
+
+	find_bounds(p, s, row, &b);
 	for (int c = 0; c < (int)s->of->nr_columns; c++) {
 		int64_t value = more_if(p, s->is_spread ? summed(s, row, c) : known_of(s, row, c));
-		int64_t limit = limit_of(s, &limits, c), known = limit_of(s, &more, c) - limit;
-		bool ns = s->of->columns[c].type == SONDE_COL_NS;
+		int64_t known = limit_of(s, &b.more, c), most;
 
-		if (s->rules[c] != RULE_SUM && (s->rules[c] != RULE_EXTREME || joined))
+		if (s->rules[c] != RULE_SUM && (s->rules[c] != RULE_EXTREME || b.joined))
 			continue;
 		p->moments++;
-		value += p->lie == LIE_GAPS && ns ? s->gaps : 0;
-		value += s->rules[c] == RULE_EXTREME ? late_if(p, s, row) : 0;
-		if (s->preemptions.of)
-			limit = stolen(p, s, row, c);
-		/* Each piece of time may have grown by what its ends may have moved. */
-		limit += !ns			   ? limit / 50 + 1 + untold
-			 : s->rules[c] == RULE_SUM ? limit / 20 + 20 * s->slack
-						   : s->slack;
-		limit += ns ? gaps + told_as_own(s, row, &limits, c) : 0;
-		if (value <= limit || (s->rules[c] == RULE_EXTREME && untold &&
-				       longest_ends_a_wait(p, s, row, value)))
+		value += lie_of(p, s, row, c);
+		most = most_of(p, s, row, &b, c, value);
+		if (value <= most || is_another_longest(p, s, row, &b, c, value))
 			continue;
-		if (s->waits.of && s->rules[c] == RULE_EXTREME &&
-		    lacks_host_trace(p, cell(&s->cut, row, 0).i) &&
-		    value <= longest_wait(p, s, row) + s->slack)
-			continue;
-		/* At the edge between two threads it is the clocks' bound that tells whose it is.
-		 */
-		if (s->rules[c] == RULE_EXTREME && s->slack && value <= threads.most[c] + s->slack)
-			continue;
-		/* Where the whole run's clocks are not exact enough it knows less; so it does
-		 * of how often a nested VM exited. */
-		if (value <= limit + known || (!ns && grid_column(&s->cut, "parent") >= 0 &&
-					       is_beside_its_host(p, cell(&s->cut, row, 0).i))) {
+		/* Where the whole run's clocks are not exact enough it knows less. */
+		if (value <= most - limit_of(s, &b.limits, c) + known) {
 			p->more++;
 			continue;
 		}
 		word_row(p, s, row, words, sizeof(words));
 		say_wrong(p, s->of->name, words, 0, 0, s->of->columns[c].name,
-			  "%lld, not %lld of %lld rows", (long long)value, (long long)limit,
-			  (long long)limits.nr);
+			  "%lld, not %lld of %lld rows", (long long)value, (long long)most,
+			  (long long)b.limits.nr);
 		return;
 	}
 }

@@ -58,6 +58,14 @@ static int64_t sooner(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* What the first history says in an interval; nothing in its second half, if that is the lie. */
+static uint32_t said_in(const struct pair *p, const struct sonde_interval *w)
+{
+	int64_t begin = sonde_run_begin(p->whole.run), end = sonde_run_end(p->whole.run);
+
+	return p->lie == LIE_GAINS && w->begin > begin + (end - begin) / 2 ? 0 : w->value;
+}
+
 /*
  * Whether every moment of the piece is within its slack of one at which the first history says so:
  * @at is the interval of it in which the piece begins.
@@ -68,14 +76,14 @@ static bool moved(const struct pair *p, const struct question *q, const struct i
 	int64_t from = x->begin, to = x->end;
 
 	for (size_t i = at; i-- > 0 && whole->list[i].end > x->begin - x->slack;) {
-		if (q->fits(p, x->said, whole->list[i].value, x->begin)) {
+		if (q->fits(p, x->said, said_in(p, &whole->list[i]), x->begin)) {
 			from = whole->list[i].end + x->slack;
 			break;
 		}
 	}
 	for (size_t i = at; i < whole->nr && whole->list[i].begin < x->end + x->slack; i++) {
 		if (whole->list[i].begin >= x->end &&
-		    q->fits(p, x->said, whole->list[i].value, x->begin)) {
+		    q->fits(p, x->said, said_in(p, &whole->list[i]), x->begin)) {
 			to = whole->list[i].begin - x->slack;
 			break;
 		}
@@ -114,25 +122,26 @@ static void compare_one(struct pair *p, const struct question *q, const struct s
 	for (; at < whole->nr && whole->list[at].begin < c->end; at++) {
 		const struct sonde_interval *w = &whole->list[at];
 		int64_t begin = later(c->begin, w->begin), end = sooner(c->end, w->end);
+		uint32_t was = said_in(p, w);
 
 		p->moments++;
-		if (!q->part && q->known(&p->whole, w->value))
+		if (!q->part && q->known(&p->whole, was))
 			p->kept_ns += end - begin;
-		if (q->fits(p, c->value, w->value, begin)) {
+		if (q->fits(p, c->value, was, begin)) {
 			judge(p, q, whole, first, &x);
 			x = (struct piece){0};
 			continue;
 		}
 		if (!x.end) {
-			x = (struct piece){begin, end, 0, 0, c->value, w->value};
+			x = (struct piece){begin, end, 0, 0, c->value, was};
 			first = at;
 		}
 		if (end - begin > x.longest) {
 			x.longest = end - begin;
-			x.was = w->value;
+			x.was = was;
 		}
 		x.end = end;
-		x.slack = later(x.slack, q->slack(p, q, c->value, w->value, begin));
+		x.slack = later(x.slack, q->slack(p, q, c->value, was, begin));
 	}
 	judge(p, q, whole, first, &x);
 }

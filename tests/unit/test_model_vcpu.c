@@ -84,6 +84,32 @@ static void the_vmm_works_for_its_vcpu(void **state)
 	assert_runs(0, 150, "host/0 100 hypervisor 123 for vm/0");
 }
 
+/* Its first entry was lost: that it is a vCPU's thread, and its calls the hypervisor's, is known. */
+static void what_only_vcpus_record_tells_of_a_vcpu(void **state)
+{
+	static const enum event_kind kinds[] = {EV_KVM_VCPU_WAKEUP, EV_KVM_USERSPACE_EXIT};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		world_open(2);
+		switches(HOST, 1, 100, 0, 0, 101);
+		enters(HOST, 1, 105, 101);
+		switches(HOST, 0, 110, 0, 0, 100);
+		happens_typed(HOST, 0, 120, (struct event){.kind = kinds[i], .tid = 100});
+		happens(HOST, 0, 130, LOST, -1, 0, 130, 170);
+		happens_typed(
+			HOST, 0, 180,
+			(struct event){.kind = EV_SYSCALL_ENTRY, .type = TYPE_READ, .tid = 100});
+		happens(HOST, 0, 190, SYSCALL_EXIT, 100, -1, 0);
+		enters(HOST, 0, 200, 100);
+		exits(HOST, 0, 210, 100, EXIT_MSR);
+		world_close(300);
+		assert_runs(0, 180, "host/0 100 task");
+		assert_runs(0, 190, "host/0 100 task");
+		assert_runs(0, 210, "host/0 100 hypervisor 124 for vm/0");
+	}
+}
+
 /* vm's thread 50 runs the nested VM's CPU: from "VM in guest mode" to vm's kvm_entry event. */
 static void vm_is_about_to_enter_nested(void)
 {
@@ -1042,6 +1068,7 @@ int main(void)
 		cmocka_unit_test(an_interrupt_ends_guest_mode_before_the_exit_event),
 		cmocka_unit_test(a_preempted_vcpu_keeps_its_guest_state),
 		cmocka_unit_test(the_vmm_works_for_its_vcpu),
+		cmocka_unit_test(what_only_vcpus_record_tells_of_a_vcpu),
 		cmocka_unit_test(a_vm_of_unknown_time),
 		cmocka_unit_test(nested_entry_with_events),
 		cmocka_unit_test(nested_entry_without_events),

@@ -24,6 +24,8 @@ enum { W_TIMER, W_DISK, W_NONE, W_DARK, W_LOST };
 
 static const char *disk_evidence = "its guest"; /* how it was found what the disk's vector is */
 static int64_t app_ready = THREAD_RUNNABLE; /* its thread's state from its wake-up on */
+static int64_t app_before = THREAD_SLEEPING; /* ... and just before it */
+static uint32_t app_waker; /* who is seen to wake it; 0 nobody */
 static bool says_lost = true; /* the table "wake" has a column for it */
 
 static void changes(struct history_writer *w)
@@ -35,6 +37,7 @@ static void changes(struct history_writer *w)
 	attr_t woken = small_attr(w, "vm-a", "cpu0", "woken", ATTR_ROW, 0);
 	attr_t why_off = small_attr(w, "vm-a", "cpu0", "why_off", ATTR_ENUM, 0);
 	attr_t app = small_attr(w, "vm-a", "threads/6", "state", ATTR_ENUM, 0);
+	attr_t waker = small_attr(w, "vm-a", "threads/6", "waker", ATTR_ROW, 0);
 	attr_t kvm_cpu = small_attr(w, "host0", "threads/2", "cpu", ATTR_NUMBER, 0);
 	const struct small_change list[] = {
 		{1000000, runs, C_APP + 1},
@@ -52,12 +55,14 @@ static void changes(struct history_writer *w)
 		{1110000, state, VCPU_WAITING},
 		{1110000, on, 0},
 		{1200000, state, VCPU_PREEMPTED},
+		{1200000, app, (uint32_t)app_before},
 		{1230000, state, VCPU_ON_CPU},
 		{1230000, on, 1},
 		{1230000, runs, C_HLT + 1},
 		{1250000, runs, C_IRQ_OF_A + 1},
 		{1250000, woken, W_DISK + 1},
 		{1260000, app, app_ready},
+		{1260000, waker, app_waker},
 		{1280000, app, THREAD_RUNNING},
 		{1280000, task, APP + 1},
 		{1280000, runs, C_APP + 1},
@@ -422,6 +427,19 @@ static int setup_unseen(void **state)
 	return setup(state);
 }
 
+static int setup_unseen_before(void **state)
+{
+	app_ready = THREAD_RUNNABLE;
+	app_before = THREAD_UNKNOWN;
+	return setup(state);
+}
+
+static int setup_seen_again(void **state)
+{
+	app_waker = C_IRQ_OF_A + 1;
+	return setup_unseen_before(state);
+}
+
 static int setup_lost_way(void **state)
 {
 	(void)state;
@@ -724,6 +742,19 @@ static void a_thread_whose_wakeup_was_not_seen(void **state)
 	sonde_facts_free(f);
 }
 
+/* Nothing was known of it before, but then it was seen to be woken. */
+static void a_thread_that_is_seen_to_be_woken(void **state)
+{
+	static const char *const columns[] = {"at", "guest", "queue"};
+	static const int64_t values[] = {1200000, 10000, 20000};
+	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+
+	(void)state;
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
+	sonde_facts_free(f);
+}
+
 /* It slept, since when is not known; it did not poll, as it had no CPU. */
 static void a_wait_that_is_seen_from_its_end_on(void **state)
 {
@@ -886,6 +917,9 @@ int main(void)
 	const struct CMUnitTest unseen[] = {
 		cmocka_unit_test(a_thread_whose_wakeup_was_not_seen),
 	};
+	const struct CMUnitTest seen_again[] = {
+		cmocka_unit_test(a_thread_that_is_seen_to_be_woken),
+	};
 	const struct CMUnitTest lost_way[] = {
 		cmocka_unit_test(a_wakeup_within_which_events_were_lost),
 	};
@@ -902,5 +936,7 @@ int main(void)
 	       cmocka_run_group_tests(seen_woken, setup_woken, small_run_teardown) +
 	       cmocka_run_group_tests(lost, setup_lost, small_run_teardown) +
 	       cmocka_run_group_tests(lost, setup_lost_in_words, small_run_teardown) +
-	       cmocka_run_group_tests(unseen, setup_unseen, small_run_teardown);
+	       cmocka_run_group_tests(unseen, setup_unseen, small_run_teardown) +
+	       cmocka_run_group_tests(unseen, setup_unseen_before, small_run_teardown) +
+	       cmocka_run_group_tests(seen_again, setup_seen_again, small_run_teardown);
 }
