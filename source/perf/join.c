@@ -29,7 +29,7 @@
 
 #define CHUNK_BYTES (1u << 20)
 #define STEP_BYTES 1024
-/* Recorded events become 5 to 30 times as long: a time, a thread and some numbers of each are its own. */
+/* Recorded events become 14 to 21 times as long: a time and some numbers of each are its own. */
 #define RATIO_MAX 100
 #define ROOM_SHARE 2 /* of what is free where the file is: others need some */
 #define FILES_MAX 65536u
