@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which files of a trace's directory are which streams. */
+#define _GNU_SOURCE
 #include "source/ctf/reader.h"
 
 #include <ctype.h>
@@ -103,6 +104,31 @@ struct candidate {
 	bool taken;
 };
 
+static bool is_of_metadata(const struct ctf_trace *ct, const struct ctf_packet_info *info)
+{
+	return !info->roles.uuid || !ct->meta.has_uuid ||
+	       !memcmp(info->roles.uuid, ct->meta.uuid, sizeof(ct->meta.uuid));
+}
+
+/* A packet of another trace stands in front of those that the metadata are of: what the first of
+ * these says counts. */
+static void look_further(struct ctf_trace *ct, struct ctf_file *cf, struct ctf_packet_info *info)
+{
+	const uint8_t *data = cf->map.data, *hit;
+	struct ctf_file own = {.has_uuid = true};
+	uint8_t key[CTF_KEY_BYTES];
+	uint64_t regs[CTF_REGS] = {0};
+	struct ctf_packet_info found;
+	struct error why = {0};
+
+	memcpy(own.uuid, ct->meta.uuid, sizeof(own.uuid));
+	if (ctf_packet_key(ct, &own, key) < CTF_KEY_BYTES)
+		return;
+	hit = memmem(data, cf->map.len_bytes, key, sizeof(key));
+	if (hit && !ctf_packet_read(ct, hit, cf->map.len_bytes - (uint64_t)(hit - data), regs, &found, &why))
+		*info = found;
+}
+
 /* The first packet that can be read says what the file is. */
 static bool look_at_file(struct trace *t, struct candidate *c)
 {
@@ -127,11 +153,12 @@ static bool look_at_file(struct trace *t, struct candidate *c)
 		t->loss.unknown++;
 		return false;
 	}
+	if (!is_of_metadata(ct, &info))
+		look_further(ct, &c->file, &info);
 	c->file.has_uuid = info.roles.uuid != NULL;
 	if (info.roles.uuid)
 		memcpy(c->file.uuid, info.roles.uuid, sizeof(c->file.uuid));
-	if (info.roles.uuid && ct->meta.has_uuid &&
-	    memcmp(c->file.uuid, ct->meta.uuid, sizeof(c->file.uuid)))
+	if (!is_of_metadata(ct, &info))
 		trace_problem(t, "%s says to be of another trace than the metadata (its uuid "
 				 "differs): it is read as the metadata says", c->file.path);
 	c->plan = info.plan;

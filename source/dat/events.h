@@ -53,6 +53,7 @@ void dat_clock_kind(struct trace_clock *c);
 struct dat_record_form {
 	uint16_t type_offset; /* common_type, 2 bytes */
 	uint16_t tid_offset;  /* common_pid, 4 bytes */
+	uint16_t flags_offset; /* common_flags, 1 byte; 0 there is none */
 	uint16_t common_len;  /* a record holds at least that */
 };
 

@@ -4,6 +4,7 @@
 #define TID_MAX (1 << 22)   /* PID_MAX_LIMIT */
 #define RECORD_MIN_BYTES 8  /* where there is room for another record, a page does not end */
 #define LATER_IDS_MAX 1024u /* modules' events get the next numbers */
+#define PAGES_BELIEVED 10   /* ... of which so many are enough */
 #define PAGES_BACK 64	    /* looked at for the time before a page */
 
 int64_t record_mark_read(const uint8_t *pos, const uint8_t *end, struct record_head h,
@@ -210,17 +211,24 @@ enum page_place page_place(const struct page_run *run, const uint8_t *page,
 	return !time_after(run, &next, &time2) || time2 < look->last ? PAGE_ASTRAY : PAGE_IN_DOUBT;
 }
 
+/* Pages of an earlier time may stand there, several in a row: the latest counts of those that are not
+ * astray themselves. */
 bool page_last_before(struct page_run *run, const uint8_t *page, uint64_t *last)
 {
+	unsigned believed = 0;
+
+	*last = 0;
 	for (unsigned i = 0; i < PAGES_BACK && page - run->begin >= run->page_size; i++) {
 		struct page_look look;
 
 		page -= run->page_size;
+		if (believed == PAGES_BELIEVED)
+			break;
 		if (page_judge(run, page, &look) != PAGE_HOLDS ||
 		    page_is_astray(run, page, &look, 0))
 			continue;
-		*last = look.last;
-		return true;
+		believed++;
+		*last = look.last > *last ? look.last : *last;
 	}
-	return false;
+	return believed;
 }

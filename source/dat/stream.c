@@ -20,6 +20,7 @@
 #define CHUNK_HEADER_BYTES 8
 #define CHUNK_MAX_BYTES (16u << 20)
 #define STREAMS_MAX 65536u
+#define PAGES_AT_END 64 /* looked at for when a stream ends */
 
 bool dat_chunk_next(const struct dat_stream *ds, uint64_t *pos, uint64_t end, struct dat_chunk *out)
 {
@@ -221,11 +222,28 @@ static bool plain_ends_well(const struct dat_stream *ds)
 {
 	struct page_run run = dat_stream_run(ds);
 	struct page_look look;
+	const uint8_t *page;
+	uint64_t first, ahead = UINT64_MAX;
 
-	return run.begin == run.end ||
-	       (page_judge(&run, run.begin + (ds->len_bytes - 1) / run.page_size * run.page_size,
-			   &look) == PAGE_HOLDS &&
-		look.head.time <= ds->dat->latest);
+	if (run.begin == run.end)
+		return true;
+	page = run.begin + (ds->len_bytes - 1) / run.page_size * run.page_size;
+	if (page_judge(&run, page, &look) != PAGE_HOLDS || look.head.time > ds->dat->latest)
+		return false;
+	first = look.head.time;
+	for (unsigned i = 0; i < PAGES_AT_END && page > run.begin; i++) {
+		struct page_head head;
+
+		page -= run.page_size;
+		if (!page_head_read(run.d, page, run.page_size, run.page_size, &head))
+			continue;
+		if (head.time < first)
+			first = head.time;
+		if (head.time > look.head.time && head.time - look.head.time < ahead)
+			ahead = head.time - look.head.time;
+	}
+	/* A later one that stands before it is not believed.  If it is near it belongs behind it. */
+	return ahead > look.head.time - first;
 }
 
 /* A packet of which nothing can be read begins where the next one does.  When none can be, the CPU

@@ -165,6 +165,7 @@ static bool learn_common(struct builder *b, const struct dat_layout *l)
 {
 	const struct dat_field *type = dat_field_find(l, "common_type");
 	const struct dat_field *tid = dat_field_find(l, "common_pid");
+	const struct dat_field *flags = dat_field_find(l, "common_flags");
 	struct dat_record_form *form = &b->ev->form;
 	unsigned end;
 
@@ -179,6 +180,7 @@ static bool learn_common(struct builder *b, const struct dat_layout *l)
 		return false;
 	form->type_offset = type->offset;
 	form->tid_offset = tid->offset;
+	form->flags_offset = flags && flags->size == 1 ? flags->offset : 0;
 	form->common_len = (uint16_t)end;
 	b->has_common = true;
 	return true;

@@ -171,7 +171,7 @@ static void packet_enter(struct perf_cursor *k)
 	drop_copies(k);
 	if (k->last < first->before)
 		k->last = first->before;
-	if (first->gap && k->nr) {
+	if (first->gap && k->nr && k->last) { /* else nobody knows since when */
 		lost_between(k, &k->lost, UINT64_MAX, k->items[0].key);
 		k->lost_waits = true;
 	}

@@ -159,10 +159,10 @@ static int attr_add(struct perf *p, struct bytes *attr, struct bytes *ids)
 	}
 	/* Attributes may all name one section: all are counted, not those that differ. */
 	while (bytes_left(ids) >= 8 && a->nr_ids < IDS_MAX) {
-		if (map_put(&a->by_id, bytes_u64(ids), a->nr))
+		if (!room_for_one(&a->ids, a->nr_ids, &a->ids_room) ||
+		    map_put(&a->by_id, bytes_u64(ids), a->nr_ids))
 			return -ENOMEM;
-		one->nr_ids++;
-		a->nr_ids++;
+		a->ids[a->nr_ids++] = (struct perf_id){.attr = a->nr, .column = one->nr_ids++};
 	}
 	a->nr++;
 	return 0;
@@ -366,6 +366,8 @@ void perf_file_release(struct perf *p)
 	free(p->parts);
 	free(p->attrs.list);
 	map_release(&p->attrs.by_id);
+	free(p->attrs.ids);
+	free(p->attrs.columns);
 	arena_release(&p->arena);
 	mapfile_release(&p->map);
 	mapfile_release(&p->header);

@@ -14,9 +14,9 @@
 #define FORGET_BYTES (16u << 20)
 #define STEP_BYTES 8	/* records begin at such places */
 #define CHAIN 4		/* records in a row that are no accident */
-#define FAR_NS 1000000000 /* from its neighbours, a time is none, ... */
-#define FAR_TIMES 10	  /* ... or so many times as long as all else took */
+#define FAR_TIMES 10	  /* a time is none that is so many times as long as all else took */
 #define TIDS_LOOKED 256 /* samples whose thread ids are compared */
+#define COPIES_SOUGHT 64 /* places where records may begin to be there twice, of a CPU */
 
 struct walk {
 	struct perf *p;
@@ -34,7 +34,7 @@ struct walk {
 /* The first record of a CPU is far from the second: judge_begins() may leave it out. */
 static bool is_far_first(const struct perf_cpu *c, uint64_t time)
 {
-	return c->nr == 1 && c->blocks[0].nr == 1 && time > c->time + FAR_NS;
+	return c->nr == 1 && c->blocks[0].nr == 1 && time > c->time + PERF_FAR_NS;
 }
 
 /*
@@ -69,7 +69,8 @@ static int take(struct walk *w, struct perf_cpu *c, uint64_t at, uint64_t next, 
 		return -ENOMEM;
 	far = is_far_first(c, time);
 
-	c->before = (struct perf_before){.nr = c->nr, .max = c->max, .holes = c->holes};
+	c->before = (struct perf_before){
+		.nr = c->nr, .max = c->max, .holes = c->holes, .order = c->order};
 	if (c->nr)
 		c->before.block = c->blocks[c->nr - 1];
 	c->time = time;
@@ -80,7 +81,7 @@ static int take(struct walk *w, struct perf_cpu *c, uint64_t at, uint64_t next, 
 			.offset_bytes = at,
 			.min = UINT64_MAX,
 			.before = c->max,
-			.gap = c->nr && c->holes != w->x->holes,
+			.gap = (c->nr || c->dropped) && c->holes != w->x->holes,
 		};
 		w->x->nr_cpus += !c->nr;
 		c->nr++;
@@ -105,6 +106,7 @@ static void untake(struct walk *w, struct perf_cpu *c)
 	c->max = c->before.max;
 	c->time = c->max;
 	c->holes = c->before.holes;
+	c->order = c->before.order;
 	if (c->nr)
 		c->blocks[c->nr - 1] = c->before.block;
 	else
@@ -145,12 +147,12 @@ static void compare_tids(struct walk *w, const struct perf_record *r)
 static void judge_last(struct walk *w, struct perf_cpu *c, uint64_t time)
 {
 	uint64_t before = c->before.max;
-	bool ahead = c->time > before + FAR_NS && time < before + (c->time - before) / 2;
-	bool behind = c->time + FAR_NS < before && time + FAR_NS / 2 > before;
+	bool ahead = c->time > before + PERF_FAR_NS && time < before + (c->time - before) / 2;
+	bool behind = c->time + PERF_FAR_NS < before && time + PERF_FAR_NS / 2 > before;
 
 	/* Of the first one, nothing is before; but the next is never so much older. */
 	if (!c->before.nr)
-		ahead = c->nr && c->time > time + FAR_NS;
+		ahead = c->nr && c->time > time + PERF_FAR_NS;
 	if (!ahead && (!c->before.nr || !behind))
 		return;
 	untake(w, c);
@@ -162,6 +164,92 @@ static void judge_last(struct walk *w, struct perf_cpu *c, uint64_t time)
 static bool is_misplaced(const struct walk *w, const struct perf_cpu *c, uint64_t time)
 {
 	return c->nr && c->holes != w->x->holes && time < c->max;
+}
+
+/* False: that is not known. */
+static bool find_level(const struct walk *w, const struct perf_record *r, enum perf_level *level)
+{
+	const struct perf_attr *a = perf_sample_attr(&w->p->attrs, r);
+	const struct dat_record_form *form = &w->p->events.form;
+	const uint8_t *raw;
+	uint32_t len;
+
+	if (a->type != PERF_TYPE_TRACEPOINT || a->backward || !form->flags_offset ||
+	    !perf_sample_raw(a, r, &raw, &len) || len < form->common_len)
+		return false;
+	*level = perf_level_of(raw[form->flags_offset]);
+	return true;
+}
+
+/* perf may copy a part of a buffer twice: the record is there already, behind the one that the last
+ * copy was of, or in the CPU's last block. */
+static bool is_copy(const struct walk *w, struct perf_cpu *c, const struct perf_record *r,
+		    uint64_t at)
+{
+	const uint8_t *file = w->p->map.data;
+	uint32_t len = RECORD_HEAD_BYTES + r->len_bytes;
+	struct perf_record other;
+	uint64_t pos, end;
+
+	if (!c->copied && (!c->nr || c->copies_sought++ >= COPIES_SOUGHT))
+		return false;
+	pos = c->copied ? c->copied : c->blocks[c->nr - 1].offset_bytes;
+	end = at - pos > BLOCK_BYTES ? pos + BLOCK_BYTES : at;
+	for (; pos < end && perf_record_read(file, pos, at, &other); pos = other.next) {
+		if (other.len_bytes == r->len_bytes && !memcmp(file + pos, file + at, len)) {
+			c->copied = other.next;
+			return true;
+		}
+	}
+	c->copied = 0;
+	return false;
+}
+
+/*
+ * The CPU's times went back, to @time, and nobody knows since when they are wrong: no block that has
+ * later ones is believed.
+ */
+static void drop_later(struct walk *w, struct perf_cpu *c, uint64_t time)
+{
+	const struct perf_block *last = c->nr ? &c->blocks[c->nr - 1] : NULL;
+
+	perf_order_restart(&c->order, time);
+	c->dropped = true;
+	while (c->nr && (last->max > time || last->before > time)) {
+		last--;
+		w->x->nr_cpus -= !--c->nr;
+	}
+	c->max = !c->nr ? 0 : last->max > last->before ? last->max : last->before;
+	c->time = c->max;
+	c->before = (struct perf_before){
+		.nr = c->nr, .max = c->max, .holes = c->holes, .order = c->order};
+	if (c->nr)
+		c->before.block = *last;
+	if (w->last == c)
+		w->last = NULL;
+}
+
+static int take_in_order(struct walk *w, struct perf_cpu *c, const struct perf_record *r,
+			 uint64_t at, uint64_t time)
+{
+	enum perf_level level;
+	bool known = find_level(w, r, &level), breaks;
+	int ret;
+
+	breaks = known && perf_order_breaks(&c->order, level, time);
+	if (breaks && !is_copy(w, c, r, at)) {
+		if (time + PERF_FAR_NS > c->max) /* else it is the one that is wrong, or more follow */
+			drop_later(w, c, time);
+		w->astray++;
+		hole(w);
+		return 0;
+	}
+	ret = take(w, c, at, r->next, time);
+	if (known && !breaks) {
+		perf_order_take(&c->order, level, time);
+		c->copied = 0;
+	}
+	return ret;
 }
 
 static int take_sample(struct walk *w, const struct perf_record *r, uint64_t at)
@@ -186,10 +274,14 @@ static int take_sample(struct walk *w, const struct perf_record *r, uint64_t at)
 	if (is_misplaced(w, c, place.time)) {
 		w->astray++;
 		hole(w);
+		/* So many of them are right, and what was before the hole is not. */
+		if (place.time + PERF_FAR_NS < c->max && ++c->far_behind == CHAIN)
+			drop_later(w, c, place.time);
 		return 0;
 	}
+	c->far_behind = 0;
 	compare_tids(w, r);
-	return take(w, c, at, r->next, place.time);
+	return take_in_order(w, c, r, at, place.time);
 }
 
 /* Events were lost since the last one of its CPU; how its own time compares with the next event's
@@ -447,7 +539,7 @@ static void judge_ends(struct walk *w)
 		struct perf_cpu *c = w->x->cpus[i];
 		uint64_t rest = c && c->nr ? last_of_rest(w->x, c) : 0;
 
-		if (rest <= first || c->time <= rest + FAR_NS ||
+		if (rest <= first || c->time <= rest + PERF_FAR_NS ||
 		    (c->time - rest) / FAR_TIMES <= rest - first)
 			continue;
 		untake(w, c);
@@ -471,7 +563,7 @@ static void judge_begins(struct walk *w)
 		c->blocks[0].min = c->blocks[1].min;
 		others = first_of_all(w->x);
 		c->blocks[0].min = one.min;
-		if (others <= one.min + FAR_NS || w->x->last < others ||
+		if (others <= one.min + PERF_FAR_NS || w->x->last < others ||
 		    (others - one.min) / FAR_TIMES <= w->x->last - others)
 			continue;
 		c->nr--;
@@ -540,6 +632,9 @@ int perf_index_make(struct perf *p, struct perf_index *out, struct error *err)
 	out->cpus = calloc(TRACE_CPUS_MAX, sizeof(*out->cpus));
 	if (!out->cpus)
 		return fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
+	ret = perf_columns_learn(p);
+	if (ret)
+		return fail(err, ret, "out of memory opening %s", p->trace->path);
 	ret = walk(&w, err);
 	if (ret)
 		return ret;

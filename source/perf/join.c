@@ -9,7 +9,8 @@
  * its parts repeats earlier ones: where what comes out is no chain of records, nothing of that part
  * is believed, nor of what follows.  In a directory "data" has the header, and
  * "data.0", "data.1" ... have the records of so many of perf's threads, each those of its own CPUs.
- * Each must be a file of its own: what is written is bounded by what they hold together.
+ * Each must be a file of its own: what is written is bounded by what they hold together, and by what
+ * is free there.
  */
 #include "source/perf/reader.h"
 
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -27,7 +29,9 @@
 
 #define CHUNK_BYTES (1u << 20)
 #define STEP_BYTES 1024
-#define RATIO_MAX 1000 /* events are never that much alike */
+/* Recorded events become 14 to 21 times as long: a time and some numbers of each are its own. */
+#define RATIO_MAX 100
+#define ROOM_SHARE 2 /* of what is free where the file is: others need some */
 #define FILES_MAX 65536u
 
 struct join {
@@ -37,6 +41,8 @@ struct join {
 	uint8_t *chunk; /* CHUNK_BYTES */
 	size_t used;
 	uint64_t written, most;
+	uint64_t room; /* no more than that either */
+	bool too_long; /* what is compressed would become longer than both allow */
 	struct map files; /* owned: those joined so far, by file_key() */
 	int failed; /* what writing failed with, or -ENOMEM */
 	bool broken;
@@ -144,7 +150,8 @@ static bool unpack(struct join *j, const uint8_t *data, uint64_t len)
 		full = out.pos == out.size;
 		if (full)
 			flush(j);
-		if (j->written > j->most)
+		j->too_long = j->written > j->most || j->written > j->room;
+		if (j->too_long)
 			return false;
 	} while ((full || in.pos < len) && !j->failed);
 	return true;
@@ -211,6 +218,23 @@ static uint64_t put_records(struct join *j, const struct mapfile *map, uint64_t 
 	return at;
 }
 
+static const char *what_is_wrong(const struct join *j)
+{
+	if (!j->too_long)
+		return "damaged";
+	return j->written > j->most ?
+		       "far longer when decompressed than recorded events are" :
+		       "longer when decompressed than half of what is free in TMPDIR";
+}
+
+/* Half of what is free in the file's place; where nobody says, what can be written. */
+static uint64_t room_for(int fd)
+{
+	struct statvfs st;
+
+	return fstatvfs(fd, &st) ? UINT64_MAX : (uint64_t)st.f_bavail * st.f_frsize / ROOM_SHARE;
+}
+
 static void put_file(struct join *j, const struct mapfile *map, const char *path, uint64_t begin,
 		     uint64_t end)
 {
@@ -222,9 +246,8 @@ static void put_file(struct join *j, const struct mapfile *map, const char *path
 		j->failed = perf_part_add(j->p, &part);
 	if (at == end || j->failed)
 		return;
-	trace_problem(j->p->trace,
-		      "%s, offset %llu: compressed records are damaged; %llu bytes are skipped",
-		      path, (unsigned long long)at, (unsigned long long)(end - at));
+	trace_problem(j->p->trace, "%s, offset %llu: compressed records are %s; %llu bytes are skipped",
+		      path, (unsigned long long)at, what_is_wrong(j), (unsigned long long)(end - at));
 	j->p->trace->loss.bytes_skipped += end - at;
 	j->p->trace->loss.unknown++;
 }
@@ -316,6 +339,7 @@ int perf_join(struct perf *p, struct error *err)
 	if (j.fd < 0)
 		return j.fd;
 	j.most = CHUNK_BYTES + RATIO_MAX * (p->end - p->begin);
+	j.room = room_for(j.fd);
 	j.chunk = malloc(CHUNK_BYTES);
 	j.zstd = ZSTD_createDCtx();
 	ret = j.chunk && j.zstd && !map_put(&j.files, file_key(&p->map), 1)

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/mapfile.h"
 #include "source/dat/events.h"
+#include "source/perf/order.h"
 #include "source/perf/record.h"
 #include "source/trace.h"
 
@@ -18,6 +19,8 @@
  *	record.h record.c  one record: where it has what
  *	file.c             the container: attributes, features, event formats
  *	join.c             compressed records, and those of several files, made one file's
+ *	columns.c          which CPU's a sample's number is
+ *	order.h order.c    a CPU's records, are they in order?
  *	index.c            one pass over all records: which CPU's are where
  *	streams.c          streams and their packets, from that
  *	cursor.c           the decoding loop
@@ -28,7 +31,7 @@
  *
  * Order: perf copies each CPU's ring buffer to the file in turn, so a CPU's records stand together
  * in runs, and from run to run they go on.  They are nearly in order of time: an interrupt's event
- * may stand before the event that it interrupted.  A packet is so many runs of one CPU that no
+ * may stand before the event that it interrupted (order.h).  A packet is so many runs of one CPU that no
  * record of it is younger than any behind it, and is sorted when it is decoded.
  */
 
@@ -118,13 +121,19 @@ struct perf_cpu {
 	uint64_t max;
 	uint64_t holes; /* that were before the last block; when there are more, records may be
 			   missing behind it */
+	struct perf_order order;
 	uint64_t time;  /* of the last record taken */
 	/* What was known before that record was. */
 	struct perf_before {
 		struct perf_block block;
 		uint32_t nr;
 		uint64_t max, holes;
+		struct perf_order order;
 	} before;
+	uint64_t copied; /* the record that the next one may be a copy of; 0 none */
+	bool dropped; /* records that were taken */
+	uint32_t copies_sought;
+	uint32_t far_behind; /* samples in a row that are far behind what was before the last hole */
 };
 
 struct perf_index {
@@ -134,6 +143,9 @@ struct perf_index {
 	uint32_t nr_cpus; /* that have records, tasks counted */
 	uint64_t holes; /* places where records are missing, nobody knows of which CPU */
 };
+
+/* Fills p->attrs.columns.  -ENOMEM. */
+int perf_columns_learn(struct perf *p);
 
 int perf_index_make(struct perf *p, struct perf_index *out, struct error *err);
 void perf_index_release(struct perf_index *x);

@@ -15,6 +15,10 @@ enum {
 };
 #define FLAG_SAMPLE_ID_ALL (1ull << 18)
 #define FLAG_USE_CLOCKID (1ull << 25)
+#define FLAG_WRITE_BACKWARD (1ull << 27)
+/* So many samples of a column, and so few of them of another CPU, are no accident. */
+#define COLUMN_LEAST 8
+#define COLUMN_SHARE 8
 
 bool perf_record_read(const uint8_t *file, uint64_t pos, uint64_t end, struct perf_record *out)
 {
@@ -109,6 +113,7 @@ bool perf_attr_read(const uint8_t *data, uint64_t len_bytes, struct perf_attr *o
 		.sample_type = load_u64(data + ATTR_SAMPLE_TYPE),
 		.read_format = load_u64(data + ATTR_READ_FORMAT),
 		.sample_id_all = flags & FLAG_SAMPLE_ID_ALL,
+		.backward = flags & FLAG_WRITE_BACKWARD,
 		.clockid = -1,
 	};
 	if ((flags & FLAG_USE_CLOCKID) && len_bytes >= ATTR_CLOCKID + 4)
@@ -134,11 +139,18 @@ bool perf_attrs_sound(const struct perf_attrs *a)
 	return a->nr > 0;
 }
 
-static const struct perf_attr *attr_of_id(const struct perf_attrs *a, uint64_t id)
+static const struct perf_id *find_id(const struct perf_attrs *a, uint64_t id)
 {
 	const uint32_t *index = map_get(&a->by_id, id);
 
-	return index ? &a->list[*index] : NULL;
+	return index ? &a->ids[*index] : NULL;
+}
+
+static const struct perf_attr *attr_of_id(const struct perf_attrs *a, uint64_t id)
+{
+	const struct perf_id *found = find_id(a, id);
+
+	return found ? &a->list[found->attr] : NULL;
 }
 
 const struct perf_attr *perf_sample_attr(const struct perf_attrs *a, const struct perf_record *r)
@@ -240,6 +252,31 @@ bool perf_record_was_sample(const struct perf_attrs *a, const struct perf_record
 	       has_own_record(attr, r);
 }
 
+const struct perf_id *perf_sample_id(const struct perf_attrs *a, const struct perf_record *r,
+				     uint32_t *cpu)
+{
+	const struct perf_attr *attr = perf_sample_attr(a, r);
+
+	if (!attr || attr->type != PERF_TYPE_TRACEPOINT || attr->id == PERF_NOWHERE ||
+	    attr->cpu == PERF_NOWHERE)
+		return NULL;
+	*cpu = load_u32(r->data + attr->cpu);
+	return find_id(a, load_u64(r->data + attr->id));
+}
+
+/* Its number is another CPU's: one of both is damaged. */
+static bool is_of_other_cpu(const struct perf_attrs *a, const struct perf_record *r)
+{
+	uint32_t cpu;
+	const struct perf_id *id = a->nr_columns ? perf_sample_id(a, r, &cpu) : NULL;
+	const struct perf_column *c;
+
+	if (!id || id->column >= a->nr_columns)
+		return false;
+	c = &a->columns[id->column];
+	return c->cpu != cpu && c->same >= COLUMN_LEAST && c->others <= c->same / COLUMN_SHARE;
+}
+
 enum perf_sample_state perf_sample_place(const struct perf_attrs *a, const struct perf_record *r,
 					 struct perf_place *out)
 {
@@ -251,7 +288,9 @@ enum perf_sample_state perf_sample_place(const struct perf_attrs *a, const struc
 		return PERF_SAMPLE_UNPLACED;
 	out->time = load_u64(r->data + attr->time);
 	out->cpu = load_u32(r->data + attr->cpu);
-	return out->time && can_be_its_own(a, attr, r) ? PERF_SAMPLE_SOUND : PERF_SAMPLE_DAMAGED;
+	return out->time && can_be_its_own(a, attr, r) && !is_of_other_cpu(a, r) ?
+		       PERF_SAMPLE_SOUND :
+		       PERF_SAMPLE_DAMAGED;
 }
 
 bool perf_record_place(const struct perf_attrs *a, const struct perf_record *r,

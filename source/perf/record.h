@@ -51,6 +51,7 @@ struct perf_attr {
 	uint64_t sample_type;   /* PERF_SAMPLE_* */
 	uint64_t read_format;
 	bool sample_id_all;
+	bool backward;          /* its buffers are written from their ends on */
 	int32_t clockid;        /* -1: perf's own clock */
 	uint32_t nr_ids;
 	/* Offsets in a sample's data; PERF_NOWHERE */
@@ -61,12 +62,30 @@ struct perf_attr {
 	uint16_t trailer;       /* bytes of all that */
 };
 
+/*
+ * perf opens each event on each CPU, in one order of CPUs, and each of these has a number: the first
+ * number of all events is the first CPU's, and so on.  So a sample says twice where it was made.
+ */
+struct perf_id {
+	uint32_t attr;   /* index */
+	uint32_t column; /* as which of the event's numbers */
+};
+
+struct perf_column {
+	uint32_t cpu;  /* of all samples but a few */
+	uint32_t same; /* samples that say so */
+	uint32_t others;
+};
+
 /* All events that were recorded. */
 struct perf_attrs {
 	struct perf_attr *list; /* owned */
 	uint32_t nr, room;
-	uint32_t nr_ids;
-	struct map by_id;       /* to index */
+	struct perf_id *ids; /* owned */
+	uint32_t nr_ids, ids_room;
+	struct map by_id;       /* to index of ids */
+	struct perf_column *columns; /* owned; see perf_columns_learn() */
+	uint32_t nr_columns;
 };
 
 /* Takes the @len_bytes of a perf_event_attr; false when they are too few.  Its ids come later. */
@@ -91,10 +110,15 @@ struct perf_place {
 enum perf_sample_state {
 	PERF_SAMPLE_SOUND,
 	PERF_SAMPLE_UNPLACED, /* its event has no time, or no CPU */
-	PERF_SAMPLE_DAMAGED,  /* an event that is not described; bytes that cannot be its own */
+	PERF_SAMPLE_DAMAGED,  /* an event that is not described, or of another CPU; bytes that
+				 cannot be its own */
 };
 enum perf_sample_state perf_sample_place(const struct perf_attrs *a, const struct perf_record *r,
 					 struct perf_place *out);
+
+/* A sample's number, and its CPU; NULL when it has no such number. */
+const struct perf_id *perf_sample_id(const struct perf_attrs *a, const struct perf_record *r,
+				     uint32_t *cpu);
 
 /* All of a record but its type is a tracepoint's sample: the type is damaged. */
 bool perf_record_was_sample(const struct perf_attrs *a, const struct perf_record *r);

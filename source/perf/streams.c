@@ -129,6 +129,8 @@ static int stream_init(struct perf *p, struct stream *s, struct perf_index *x, u
 			     .buffer = "",
 			     .cpu = (int)cpu,
 			     .reader = ps};
+	if (ps->blocks[0].gap)
+		s->start = START_MISSING;
 	if (with_tasks && put_tasks(ps, x))
 		return -ENOMEM;
 	settle_after(ps);

@@ -10,6 +10,7 @@ perf, it reads as many events of each.
 import json
 import os
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -20,8 +21,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
-from perf_parts import (DIR_FEATURE, FINISHED_INIT, HEADER, PIECE_BYTES, ZSTD_FEATURE, File, in_records,  # noqa: E402
+from perf_parts import (DIR_FEATURE, FINISHED_INIT, FINISHED_ROUND, HEADER, PIECE_BYTES, ZSTD_FEATURE, File, in_records,  # noqa: E402
                         one_stream, packed, pieces, zstd)
+
+RATIO_MAX = 100  # see source/perf/join.c
 
 
 def made(file, folder):
@@ -182,6 +185,22 @@ def check_silent_damage(file, folder):
     lib.check(len(whole) // 4 < len(got) < len(whole) and not Counter(got) - Counter(whole), f"{len(got)} events of {len(whole)}")
 
 
+def check_expansion(file, folder):
+    """What becomes far longer than events do is told, and does not fill the disk; what stands before it is read."""
+    others, cpus = file.split()
+    path = folder / "expands"
+    rounds = struct.pack("<IHH", FINISHED_ROUND, 0, 8) * (32 << 17)
+    file.write(path, others + packed(b"".join(cpus)) + packed(rounds), features=ZSTD_FEATURE)
+    most = RATIO_MAX * path.stat().st_size + (4 << 20)
+    lib.check(most < len(rounds), f"{len(rounds)} bytes are not more than {most}")
+    done = subprocess.run([lib.SONDE, "check", path], capture_output=True, text=True, check=False, timeout=60,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+    lib.check(done.returncode == 3 and "far longer when decompressed than recorded events are" in done.stdout,
+              f"{done.returncode}: {done.stdout} {done.stderr}")
+    got = [line for line in events(path) if " lost" not in line]
+    lib.check(got == [line for line in events(folder / "plain") if " lost" not in line], f"{len(got)} events in front")
+
+
 def check_missing(file, paths, folder):
     """A file that is not there is a CPU that is not known; none of them is a refusal."""
     (paths["directory"] / "data.1").unlink()
@@ -237,6 +256,7 @@ def main():
         check_links(paths)
         check_pipe(paths)
         check_silent_damage(file, folder)
+        check_expansion(file, folder)
         check_missing(file, paths, folder)
 
 

@@ -31,7 +31,8 @@ LEFT_OUT = 3  # exit status: a trace was
 REPORTED = 97  # exit status of whatever a sanitizer stops
 ENV = os.environ | {"ASAN_OPTIONS": f"exitcode={REPORTED}", "UBSAN_OPTIONS": f"exitcode={REPORTED}"}
 # What nothing in the traces shows to be missing: held only where other evidence contradicts.
-NOT_EVIDENT = {"pages, not said nor counted", "records removed, not said"}
+NOT_EVIDENT = {"pages, not said nor counted", "records removed, not said", "pages of another CPU", "pages of another trace",
+               "file of another session"}
 # A cut may leave nothing that can be told; all else is to be analysed.
 MAY_REFUSE = ["the traces hold no event that says what a CPU does", "holds no events"]
 # Cuts that found something once.
@@ -254,12 +255,14 @@ def main():
         for at, number in enumerate(numbers):
             runner = runners[at % len(runners)]
             kinds = args.kinds or runner.evident()
-            if set(kinds) & {*runner.recording.kinds(), *runner.recording.sessions()}:
+            if set(kinds) & runner.recording.all_kinds():
                 runner.one(number, kinds, log)
         if args.only is None and not args.kinds:
             for at in range(max(args.cuts // 8, len(runners))):
                 runner = runners[at % len(runners)]
                 runner.one(args.seed + at, runner.recording.sessions(), log)
+                if misplaced := [kind for kind in runner.recording.misplaced() if kind not in NOT_EVIDENT]:
+                    runner.one(args.seed + at, misplaced, log)
         if args.keep:
             shutil.rmtree(args.keep, ignore_errors=True)
             shutil.copytree(tmp, args.keep)

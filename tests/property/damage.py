@@ -5,6 +5,7 @@
     what = recording.damage(random.Random(seed), target)     # what was done, as a list of texts
 """
 
+import bisect
 import os
 import re
 import shutil
@@ -19,7 +20,54 @@ MISSED_EVENTS = 1 << 31
 PAGE_HEAD_BYTES = 16
 STAT = re.compile(rb"CPU: (\d+)\n[^\0]*?oldest event ts: *([\d.]+)\n[^\0]*?read events: *(\d+)\n")
 BLOCK_BYTES = 4096
+PERF_SAMPLE, PERF_COMPRESSED = 9, 81
+PERF_BESIDE = 32
+PERF_ID_AT, PERF_TIME_AT, PERF_CPU_AT = 8, 32, 40  # in the samples of the recordings used here
 TOGETHER_NS = 100_000_000  # see COVER_ENDS_TOGETHER_NS
+
+
+# What a disk, or a copy, leaves that has the right bytes in the wrong place.
+MISPLACED = ["swapped", "repeated", "stale", "torn", "of another CPU", "of another trace"]
+SECTOR_BYTES = 512
+NEAR = 3  # units: what is written together comes to stand in another's place
+
+
+def misplace(rng, own, others, how):
+    """Of a stream's units (pages, packets) some are not where they belong.  @others: (time, unit) of those
+    that do not belong to the stream; mostly one of about the same time gets in."""
+    i = rng.randrange(len(own))
+    j = rng.choice([n for n in range(max(0, i - NEAR), min(len(own), i + NEAR + 1)) if n != i])
+    if how == "swapped":
+        own[i], own[j] = own[j], own[i]
+    elif how == "repeated":
+        own[j] = own[i]
+    elif how == "inserted":
+        own.insert(j, own[i])
+    elif how == "stale":
+        nr = min(rng.choice([1, 2, 4, 8]), len(own) // 2)
+        i = rng.randrange(len(own) - 2 * nr + 1)
+        j = rng.randrange(i + nr, len(own) - nr + 1)
+        own[j:j + nr] = own[i:i + nr]
+    elif how == "torn":
+        at = SECTOR_BYTES * rng.randrange(1, 8)
+        own[i] = own[i][:at] + own[j][at:len(own[i])].ljust(max(len(own[i]) - at, 0), b"\0")
+    else:
+        time = time_of(own[i]) if rng.random() < 0.7 else rng.choice(others)[0]
+        own[i] = min(others, key=lambda other: abs(other[0] - time))[1]
+    return f"{i}, {j} of {len(own)}"
+
+
+def time_of(unit):
+    """When a packet or a page begins."""
+    return struct.unpack_from("<Q", unit, PACKET_SIZE_AT - 24 if is_packet(unit) else 0)[0]
+
+
+def is_packet(unit):
+    return struct.unpack_from("<I", unit)[0] == PACKET_MAGIC
+
+
+def timed(units):
+    return [(time_of(unit), unit) for unit in units]
 
 
 class Ctf:
@@ -42,6 +90,40 @@ class Ctf:
     def kinds(self):
         return ["packets", "packets, index", "packets zeroed", "bytes zeroed", "bytes removed",
                 "bytes overwritten", "truncated", "stream", "trace"]
+
+    def units(self, name):
+        data = (self.folder / name).read_bytes()
+        return [data[at:at + size] for at, size in self.packets(name)]
+
+    def misplaced(self):
+        if not any(len(self.packets(name)) > 1 for name in self.streams):
+            return []
+        return [f"packets {how}" for how in [*MISPLACED, "inserted"] if self.others(how)] + ["file of another session"]
+
+    def others(self, how, name=None):
+        """Streams whose packets do not belong into the stream of that name."""
+        if how == "of another CPU":
+            return [(self, stream) for stream in self.streams if stream != name] if len(self.streams) > 1 else []
+        return [(trace, stream) for trace in self.beside for stream in trace.streams]
+
+    def misplace(self, rng, target, kind):
+        how = kind.removeprefix("packets ")
+        name = rng.choice([name for name in self.streams if len(self.packets(name)) > 1])
+        own = self.units(name)
+        others = [unit for trace, stream in self.others(how, name) for unit in trace.units(stream)]
+        done = misplace(rng, own, timed(others), how)
+        (target / name).write_bytes(b"".join(own))
+        if how == "inserted" or rng.random() < 0.8:
+            (target / "index" / f"{name}.idx").unlink(missing_ok=True)
+        return f"{name}: {done}"
+
+    def foreign_file(self, rng, target):
+        """A file of another session comes to stand in the folder: beside its own, or in the place of one."""
+        trace, stream = rng.choice(self.others("of another trace"))
+        name = rng.choice([*self.streams, "channel9_0"])
+        shutil.copy(trace.folder / stream, target / name)
+        (target / "index" / f"{name}.idx").unlink(missing_ok=True)
+        return f"{trace.folder.name}/{stream} as {name}"
 
     def packet_ends(self, name):
         data = (self.folder / name).read_bytes()
@@ -100,6 +182,8 @@ class Ctf:
     def damage(self, rng, target, kind):
         if kind == "chunk":
             return self.chunk(rng, target)
+        if kind in self.misplaced():
+            return self.foreign_file(rng, target) if kind == "file of another session" else self.misplace(rng, target, kind)
         names = self.streams
         if kind.startswith("packets"):
             names = [name for name in names if len(self.packets(name)) > 1] or names
@@ -193,6 +277,31 @@ class Dat:
         return ["pages", "pages, not said", "pages, not said nor counted", "pages zeroed", "bytes zeroed", "bytes removed",
                 "bytes overwritten", "truncated", "stream", "trace"]
 
+    def misplaced(self):
+        return [f"pages {how}" for how in MISPLACED if self.others(how)]
+
+    def others(self, how, cpu=None):
+        """The pages that do not belong to the CPU."""
+        if how == "of another CPU":
+            return [page for nr in range(len(self.places)) if nr != cpu for page in self.units(nr)] \
+                if sum(place[1] > 0 for place in self.places) > 1 else []
+        return [page for trace in self.beside if trace.page_bytes == self.page_bytes
+                for nr in range(len(trace.places)) for page in trace.units(nr)]
+
+    def units(self, cpu):
+        data = self.file.read_bytes()
+        at, length = self.places[cpu]
+        return [data[page:page + self.page_bytes] for page in range(at, at + length, self.page_bytes)]
+
+    def misplace(self, rng, data, kind):
+        how = kind.removeprefix("pages ")
+        cpu = rng.choice([cpu for cpu, place in enumerate(self.places) if place[1] > self.page_bytes])
+        own = self.units(cpu)
+        done = misplace(rng, own, timed(self.others(how, cpu)), how)
+        at, length = self.places[cpu]
+        data[at:at + length] = b"".join(own)
+        return f"cpu{cpu}: {done}"
+
     def cut_pages(self, rng, data, cpu, kind):
         at, length = self.places[cpu]
         pages = length // self.page_bytes
@@ -247,6 +356,10 @@ class Dat:
 
     def damage(self, rng, target, kind):
         data = bytearray(target.read_bytes())
+        if kind in self.misplaced():
+            done = self.misplace(rng, data, kind)
+            target.write_bytes(data)
+            return done
         least = self.page_bytes if kind.startswith("pages") else 0
         cpu = rng.choice([cpu for cpu, place in enumerate(self.places) if place[1] > least])
         at, length = self.places[cpu]
@@ -277,11 +390,47 @@ class Perf:
 
     def __init__(self, file):
         self.file = file
-        *_, self.at, self.length = self.HEADER.unpack_from(file.read_bytes())
+        self.data = data = file.read_bytes()
+        *_, self.at, self.length = self.HEADER.unpack_from(data)
+        self.packed = any(struct.unpack_from("<I", data, at)[0] == PERF_COMPRESSED for at in self.borders(data))
 
     def kinds(self):
         return ["bytes zeroed", "bytes removed", "bytes overwritten", "records removed, not said",
                 "trace"]
+
+    def misplaced(self):
+        return [] if self.packed else ["CPUs altered", "times altered", "numbers altered", "records swapped"]
+
+    def misplace(self, rng, data, kind):
+        """Of some samples, one behind the other, a field is another; or they stand in another order."""
+        samples = [at for at in self.borders(data) if struct.unpack_from("<I", data, at)[0] == PERF_SAMPLE]
+        nr = rng.choice([1, 1, 5, 50])
+        first = rng.randrange(len(samples) - nr)
+        for at in samples[first:first + nr]:
+            if kind == "CPUs altered":
+                cpu, = struct.unpack_from("<I", data, at + PERF_CPU_AT)
+                struct.pack_into("<I", data, at + PERF_CPU_AT, not cpu)
+            elif kind == "times altered":
+                self.alter_time(rng, data, samples, at)
+            elif kind == "numbers altered":
+                data[at + PERF_ID_AT:at + PERF_ID_AT + 8] = data[samples[0] + PERF_ID_AT:samples[0] + PERF_ID_AT + 8]
+        if kind == "records swapped":
+            begin, end, next_ = samples[first], samples[first + (nr + 1) // 2], samples[first + nr]
+            data[begin:next_] = data[end:next_] + data[begin:end]
+        return f"{first}+{nr} of {len(samples)}"
+
+    def alter_time(self, rng, data, samples, at):
+        """By one bit, to a time that is not between the CPU's samples beside it: else nothing tells."""
+        def time(other):
+            return struct.unpack_from("<Q", self.data, other + PERF_TIME_AT)[0]
+
+        def cpu(other):
+            return struct.unpack_from("<I", self.data, other + PERF_CPU_AT)[0]
+        nr = bisect.bisect_left(samples, at)
+        near = [time(other) for other in samples[max(0, nr - PERF_BESIDE):nr + PERF_BESIDE] if cpu(other) == cpu(at)]
+        altered = [time(at) ^ 1 << bit for bit in range(12, 48)]
+        data[at + PERF_TIME_AT:at + PERF_TIME_AT + 8] = struct.pack(
+            "<Q", rng.choice([one for one in altered if not min(near) <= one <= max(near)]))
 
     def borders(self, data):
         at, list_ = self.at, []
@@ -308,6 +457,10 @@ class Perf:
 
     def damage(self, rng, target, kind):
         data = bytearray(target.read_bytes())
+        if kind in self.misplaced():
+            done = self.misplace(rng, data, kind)
+            target.write_bytes(data)
+            return done
         begin, end = span(rng, self.length)
         begin, end = self.at + begin, self.at + end
         # Records are multiples of eight bytes.  Without such a number two of one length may become
@@ -334,6 +487,8 @@ class Recording:
     def __init__(self, folder, traces):
         self.folder, self.traces = folder, traces
         self.strangers = []  # traces of other runs
+        for trace in traces.values():
+            trace.beside = [other for other in traces.values() if other is not trace and type(other) is type(trace)]
 
     @staticmethod
     def of(folder):
@@ -351,10 +506,17 @@ class Recording:
         return sorted({kind for trace in self.traces.values() for kind in trace.kinds()}
                       - ({"trace"} if len(self.traces) < 2 else set()))
 
+    def misplaced(self):
+        """Kinds of what has the right bytes in the wrong place."""
+        return sorted({kind for trace in self.traces.values() for kind in trace.misplaced()})
+
     def sessions(self):
         """Kinds of what is given otherwise: a part of a session, a trace twice, one of another run."""
         return [*(["chunk"] if any(self.parts_of(t) for t in self.traces) else []), "again",
                 *(["stranger"] if self.strangers else [])]
+
+    def all_kinds(self):
+        return {*self.kinds(), *self.sessions(), *self.misplaced()}
 
     def parts_of(self, name):
         return self.traces[name].parts() if isinstance(self.traces[name], Ctf) else []
@@ -383,7 +545,10 @@ class Recording:
             name = rng.choice(list(self.traces))
             trace = self.traces[name]
             path = target / name
-            kind = rng.choice([k for k in kinds if k in trace.kinds()])
+            own = [k for k in kinds if k in trace.kinds() + trace.misplaced()]
+            if not own:
+                continue
+            kind = rng.choice(own)
             if not path.exists() or any(d[1] == str(name) for d in done):
                 continue
             if kind == "trace":

@@ -116,6 +116,12 @@ static inline void perf_switch(struct buf *b, unsigned cpu, uint64_t time, int32
 	perf_switch_of(b, true, cpu, time, prev, next, comm);
 }
 
+/* What was put at @at, a sample of a switch, was recorded by an interrupt's code: common_flags. */
+static inline void perf_in_interrupt(struct buf *b, size_t at)
+{
+	b->data[at + 8 + 48 + 4 + 2] = 0x08;
+}
+
 static inline void perf_softirq(struct buf *b, unsigned cpu, uint64_t time, uint32_t vec)
 {
 	struct buf data = {0}, raw = {0};

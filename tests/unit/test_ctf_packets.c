@@ -395,6 +395,26 @@ static void foreign_streams(void **state)
 	close_trace(&o);
 }
 
+/* Another trace's packet stands in front of a file's own: it is left out, they are not. */
+static void a_foreign_first_packet(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100, .other_uuid = true, .instance = 7, .cpu = 7}, 3, 0);
+	put_packet(&b, &(struct packet_form){.begin = 250, .seq_num = 1}, 3, 0);
+	put_packet(&b, &(struct packet_form){.begin = 350, .seq_num = 2}, 3, 0);
+	make_dir(&o);
+	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+	write_bits(&o, "ch0_0", &b);
+	must_open(&o);
+	assert_int_equal(o.trace->streams[0].cpu, 0);
+	assert_int_equal(count(&o, EV_OTHER), 6);
+	assert_true(has_problem(&o, "the packet belongs to another trace"));
+	assert_false(has_problem(&o, "says to be of another trace"));
+	close_trace(&o);
+}
+
 /* A packet that says to be another CPU's, or another stream's: it holds together, but not here. */
 static void packets_of_another_stream(void **state)
 {
@@ -1136,6 +1156,7 @@ int main(void)
 		cmocka_unit_test(truncated_header),
 		cmocka_unit_test(garbage),
 		cmocka_unit_test(foreign_streams),
+		cmocka_unit_test(a_foreign_first_packet),
 		cmocka_unit_test(packets_of_another_stream),
 		cmocka_unit_test(a_gap_between_packets_without_ends),
 		cmocka_unit_test(garbage_at_the_end),

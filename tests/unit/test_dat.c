@@ -1057,6 +1057,29 @@ static void one_switch(struct pages *p, uint64_t time)
 	page_end(p);
 }
 
+/* The last pages have changed places: what is left out is missing at the end, too. */
+static void a_late_page_in_front_of_the_last_is_a_gap_at_the_end(void **state)
+{
+	(void)state;
+	for (unsigned swapped = 0; swapped < 2; swapped++) {
+		struct dat_form form = plain6;
+		struct pages p = {.form = &form};
+		struct opened *o = calloc(1, sizeof(*o));
+
+		for (unsigned i = 0; i < 8; i++)
+			one_switch(&p, 1000 + 100 * i);
+		one_switch(&p, swapped ? 1900 : 1800);
+		one_switch(&p, swapped ? 1800 : 1900);
+		open_pages(o, &form, &p, 1);
+		read_all(o);
+		assert_int_equal(o->trace->streams[0].cut, swapped);
+		assert_int_equal(o->events[o->nr - 1].kind == EV_LOST, swapped);
+		close_opened(o);
+		free(p.b.data);
+		free(o);
+	}
+}
+
 /* A record of common fields alone. */
 static void one_short(struct pages *p, uint64_t time, uint16_t id)
 {
@@ -1788,6 +1811,7 @@ int main(void)
 		cmocka_unit_test(an_excerpt_ends_at_one_moment),
 		cmocka_unit_test(a_known_gap_may_hold_what_is_missing),
 		cmocka_unit_test(a_page_of_another_time_is_not_believed),
+		cmocka_unit_test(a_late_page_in_front_of_the_last_is_a_gap_at_the_end),
 		cmocka_unit_test(a_first_page_far_too_early_is_not_believed),
 		cmocka_unit_test(pages_of_a_cpu_that_sleeps_for_hours_are_believed),
 		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),

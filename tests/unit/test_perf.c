@@ -250,10 +250,13 @@ static void records_are_sorted_by_time(void **state)
 {
 	struct buf b = {0};
 	struct opened *o;
+	size_t at;
 
 	(void)state;
 	perf_switch(&b, 0, 1000, 0, 1, "a");
+	at = b.len;
 	perf_switch(&b, 0, 1300, 1, 2, "b");
+	perf_in_interrupt(&b, at);
 	perf_softirq(&b, 0, 1200, 3);
 	perf_finished_round(&b);
 	perf_switch(&b, 1, 1000, 1, 2, "c");
@@ -278,6 +281,7 @@ static void a_packet_begins_with_the_first_of_all_its_records(void **state)
 
 	(void)state;
 	perf_switch(&b, 0, 1000, 0, 1, "a");
+	perf_in_interrupt(&b, 0);
 	for (unsigned i = 0; i < 20; i++)
 		perf_switch(&b, 1, 1000 + i, 1, 1, "b");
 	perf_softirq(&b, 0, 990, 4); /* a run of its own */
@@ -528,6 +532,83 @@ static void times_far_from_their_neighbours_are_gaps(void **state)
 		assert_true(k % 12 < 2 || k % 12 >= 10 || lost >= 2);
 		close_opened(o);
 	}
+}
+
+/* No record is older than one before it that it cannot have interrupted: since when times are wrong
+ * nobody knows, and those behind are believed when they go beyond all before. */
+static void times_that_go_back_are_a_gap(void **state)
+{
+	(void)state;
+	for (unsigned wrong = 0; wrong < 3; wrong++) { /* none; too early; too late */
+		static const uint64_t times[] = {1400, 1150, 1750};
+		struct buf b = {0};
+		struct opened *o;
+
+		for (unsigned i = 0; i < 12; i++) {
+			uint64_t time = i == 4 ? times[wrong] : 1000 + 100 * i;
+
+			perf_switch(&b, 0, time, 0, 7, "seven");
+			perf_switch(&b, 1, 1000 + 100 * i, 0, 7, "seven");
+			perf_finished_round(&b);
+		}
+		o = opened(&plain, &b);
+		if (!wrong)
+			assert_int_equal(o->nr, 24);
+		for (unsigned i = 0; i < o->nr && wrong; i++) {
+			const struct event *e = &o->events[i];
+
+			if (e->kind != EV_LOST && !o->stream_of[i])
+				assert_true(e->time.v < 1100 || e->time.v > times[wrong]);
+			if (e->kind != EV_LOST)
+				assert_int_equal(e->time.v % 100, 0);
+		}
+		assert_int_equal(o->trace->loss.unknown > 0, wrong > 0);
+		close_opened(o);
+	}
+}
+
+/* A sample says twice on which CPU it was made: by its number, too. */
+static void a_cpu_that_is_not_its_numbers_is_a_gap(void **state)
+{
+	(void)state;
+	for (unsigned wrong = 0; wrong < 3; wrong++) { /* none; the CPU; the number */
+		struct buf b = {0};
+		struct opened *o;
+		unsigned nr = 0;
+
+		for (unsigned i = 0; i < 40; i++) {
+			size_t at = b.len;
+
+			perf_switch(&b, i % 2, 1000 + 100 * i, 0, 7, "seven");
+			if (i == 20 && wrong == 1)
+				set_uint(b.data + at + 40, 1, 4, false);
+			if (i == 20 && wrong == 2)
+				set_uint(b.data + at + 8, 11, 8, false);
+		}
+		o = opened(&plain, &b);
+		for (unsigned i = 0; i < o->nr; i++)
+			nr += o->events[i].kind != EV_LOST;
+		assert_int_equal(nr, wrong ? 39 : 40);
+		assert_int_equal(o->nr - nr, wrong ? 2 : 0);
+		assert_int_equal(o->trace->loss.unknown, wrong > 0);
+		close_opened(o);
+	}
+}
+
+/* An event that was opened once for all CPUs has one number on all of them. */
+static void numbers_of_no_one_cpu_prove_nothing(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		perf_switch(&b, 0, 1000 + 100 * i, 0, 7, "seven");
+		set_uint(b.data + b.len - (b.len / (i + 1)) + 40, i % 2, 4, false);
+	}
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 40);
+	close_opened(o);
 }
 
 /* Records that stand where others were are older than what was before the hole, whatever kind comes
@@ -1021,6 +1102,9 @@ int main(void)
 		cmocka_unit_test(a_sample_that_looks_like_another_record_is_a_gap),
 		cmocka_unit_test(what_stands_before_damage_has_no_time),
 		cmocka_unit_test(times_far_from_their_neighbours_are_gaps),
+		cmocka_unit_test(times_that_go_back_are_a_gap),
+		cmocka_unit_test(a_cpu_that_is_not_its_numbers_is_a_gap),
+		cmocka_unit_test(numbers_of_no_one_cpu_prove_nothing),
 		cmocka_unit_test(older_records_behind_a_hole_are_none),
 		cmocka_unit_test(a_cpu_that_goes_on_alone_is_believed),
 		cmocka_unit_test(a_first_time_far_from_the_next_is_none),

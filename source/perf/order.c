@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source/perf/order.h"
+
+/* linux/include/linux/trace_events.h */
+#define FLAG_HARDIRQ 0x08
+#define FLAG_SOFTIRQ 0x10
+#define FLAG_NMI 0x40
+
+enum perf_level perf_level_of(uint8_t flags)
+{
+	if (flags & FLAG_NMI)
+		return PERF_NMI;
+	if (flags & FLAG_HARDIRQ)
+		return PERF_HARDIRQ;
+	return flags & FLAG_SOFTIRQ ? PERF_SOFTIRQ : PERF_TASK;
+}
+
+bool perf_order_breaks(const struct perf_order *o, enum perf_level level, uint64_t time)
+{
+	for (unsigned i = 0; i <= level; i++) {
+		if (time < o->latest[i])
+			return true;
+	}
+	return time < o->until;
+}
+
+void perf_order_take(struct perf_order *o, enum perf_level level, uint64_t time)
+{
+	o->latest[level] = time;
+	o->until = 0;
+}
+
+void perf_order_restart(struct perf_order *o, uint64_t time)
+{
+	for (unsigned i = 0; i < PERF_NR_LEVELS; i++) {
+		if (o->latest[i] > o->until && o->latest[i] < time + PERF_FAR_NS)
+			o->until = o->latest[i];
+		o->latest[i] = 0;
+	}
+}
