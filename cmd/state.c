@@ -23,7 +23,7 @@ struct state_options {
 static const struct option_row option_rows[] = {
 	{0, "at", OPTION_TEXT, FIELD(at), "T", NULL,
 	 "the moment: +1.5s, 12.345, 50%, tsc:N, 13:00:00.5 (default: the beginning)", 0},
-	{0, "cpu", OPTION_LIST, FIELD(cpus), "N", NULL, "only physical CPU N; may be repeated", 0},
+	{0, "cpu", OPTION_CPUS, FIELD(cpus), "N", NULL, "only physical CPU N; may be repeated", 0},
 };
 
 static bool cpu_wanted(const struct state_options *opt, int cpu)
@@ -173,10 +173,7 @@ static bool cpus_exist(const struct invocation *inv, struct sonde_run *run)
 	const struct state_options *opt = inv->values;
 
 	for (unsigned i = 0; i < opt->cpus.nr; i++) {
-		char *end;
-		long cpu = strtol(opt->cpus.items[i], &end, 10);
-
-		if (*end || sonde_find_cpu(run, 0, (int)cpu) < 0) {
+		if (sonde_find_cpu(run, 0, atoi(opt->cpus.items[i])) < 0) {
 			complain(inv, EXIT_USAGE, "--cpu: the host has no CPU \"%s\"",
 				 opt->cpus.items[i]);
 			return false;
