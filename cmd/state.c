@@ -182,16 +182,47 @@ static bool cpus_exist(const struct invocation *inv, struct sonde_run *run)
 	return true;
 }
 
+/* From when on CPU @cpu is known first, at or after @from; @end: it is not before. */
+static int64_t known_from(struct sonde_run *run, int cpu, int64_t from, int64_t end)
+{
+	struct sonde_stack stack;
+
+	while (from < end && !sonde_stack_at(run, cpu, from, &stack) &&
+	       stack.mode == SONDE_MODE_UNKNOWN && stack.end > from)
+		from = stack.end;
+	return from < end ? from : end;
+}
+
+/* The first moment, where the host was traced, at which one of the CPUs is known; where none ever
+ * is, the first of all. */
+static int64_t default_moment(const struct invocation *inv, struct sonde_run *run)
+{
+	int64_t begin, end, best;
+
+	sonde_run_traced(run, &begin, &end);
+	best = end;
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+		struct sonde_cpu cpu;
+
+		sonde_cpu(run, row, &cpu);
+		if (cpu.machine == 0 && cpu_wanted(inv->values, cpu.number))
+			best = known_from(run, cpu.number, begin, best);
+	}
+	return best < end ? best : begin;
+}
+
 static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 {
 	const struct state_options *opt = inv->values;
-	int64_t at, traced_end;
+	int64_t at;
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	char from[UNIT_TEXT], to[UNIT_TEXT];
 	struct sonde_error err = {0};
 	int ret;
 
-	sonde_run_traced(run, &at, &traced_end);
+	if (!cpus_exist(inv, run))
+		return EXIT_USAGE;
+	at = opt->at ? 0 : default_moment(inv, run);
 	if (opt->at && sonde_run_time(run, opt->at, &at, &err))
 		return complain(inv, EXIT_USAGE, "--at: %s", err.text);
 	if (at < sonde_run_begin(run) || at >= sonde_run_end(run))
@@ -203,8 +234,6 @@ static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 				is_ns && opt->at && time_is_bare(opt->at)
 					? " (without a unit it is in ns: write 12s for seconds)"
 					: "");
-	if (!cpus_exist(inv, run))
-		return EXIT_USAGE;
 	ret = is_json(inv) ? print_json(inv, run, at) : print_text(inv, run, at);
 	if (ret)
 		return complain(inv, EXIT_FAILED, "cannot read the history: %s", strerror(-ret));
