@@ -303,6 +303,11 @@ static int settle(struct declared *d, bool *open)
 			ret = take(d, &l, &nr_blocks, block.cause);
 	}
 	*open = block.open;
+	map_clear(&d->by_thread);
+	for (size_t i = 0; i < d->vcpus.nr && ret == 0; i++) {
+		if (d->vcpus.list[i].tid > 0)
+			ret = map_put(&d->by_thread, (uint32_t)d->vcpus.list[i].tid, (uint32_t)i);
+	}
 	return ret;
 }
 
@@ -437,6 +442,7 @@ void declared_release(struct declared *d)
 	free(d->raw.list);
 	free(d->head);
 	free(d->tail);
+	map_release(&d->by_thread);
 	arena_release(&d->arena);
 	memset(d, 0, sizeof(*d));
 }

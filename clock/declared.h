@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/map.h"
 #include "source/state_line.h"
 
 /*
@@ -92,6 +93,7 @@ struct declared {
 	/* private */
 	DECLARED_LIST(struct raw_line) raw;
 	struct arena arena;
+	struct map by_thread; /* TID -> the newest of vcpus */
 	uint32_t *head, *tail; /* per stream: packets before and from there on are read */
 	bool whole;
 };

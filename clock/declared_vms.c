@@ -57,11 +57,9 @@ const struct declared_vm *declared_vm_named(const struct declared *d, const char
 
 const struct declared_vm *declared_vm_of_thread(const struct declared *d, int32_t tid)
 {
-	for (size_t i = d->vcpus.nr; i-- > 0 && tid > 0;) {
-		if (d->vcpus.list[i].tid == tid)
-			return &d->vms.list[d->vcpus.list[i].vm];
-	}
-	return NULL;
+	const uint32_t *newest = tid > 0 ? map_get(&d->by_thread, (uint32_t)tid) : NULL;
+
+	return newest ? &d->vms.list[d->vcpus.list[*newest].vm] : NULL;
 }
 
 const struct declared_vm *declared_vm_of_process(const struct declared *d, int32_t pid)

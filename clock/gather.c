@@ -174,6 +174,15 @@ static void gather_span(struct sample *s, const struct watch *w, unsigned nr,
 		s->end = s->begin;
 }
 
+static int stay_list_copy(struct stay_list *to, const struct stay_list *from)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < from->nr && ret == 0; i++)
+		ret = stay_list_add(to, -1, -1, from->list[i].begin, from->list[i].end, true);
+	return ret;
+}
+
 /* Threads that are only suspected of running a guest run none. */
 static int keep_vcpu_threads(struct stay_list *l, struct tick_list *tids)
 {
@@ -198,36 +207,6 @@ static int keep_vcpu_threads(struct stay_list *l, struct tick_list *tids)
 	return 0;
 }
 
-/* Adds the times of @l as stays that cannot be ruled out, to all threads. */
-static int add_unsure(struct sample *s, uint64_t begin, uint64_t end, const struct tick_list *tids)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < tids->nr && ret == 0; i++)
-		ret = stay_list_add(&s->stays, (int32_t)tids->list[i], -1, begin, end, true);
-	return ret;
-}
-
-static int add_all_unsure(struct sample *s, const struct stay_list *l, const struct tick_list *tids)
-{
-	int ret = 0;
-
-	for (size_t i = 0; i < l->nr && ret == 0; i++)
-		ret = add_unsure(s, l->list[i].begin, l->list[i].end, tids);
-	return ret;
-}
-
-/* While events were lost, any vCPU may have run. */
-static int add_losses(struct sample *s, const struct watch *w, unsigned nr,
-		      const struct tick_list *tids)
-{
-	int ret = 0;
-
-	for (unsigned i = 0; i < nr && ret == 0; i++)
-		ret = add_all_unsure(s, &w[i].lost, tids);
-	return ret;
-}
-
 static int silent_ranges(struct ranges *out, const struct watch *w)
 {
 	*out = (struct ranges){.to = UINT64_MAX};
@@ -242,8 +221,7 @@ static int silent_ranges(struct ranges *out, const struct watch *w)
 }
 
 /* While all CPUs were silent, nothing was recorded: any vCPU may have run. */
-static int add_silences(struct sample *s, const struct watch *w, unsigned nr,
-			const struct tick_list *tids)
+static int find_silences(struct stay_list *out, const struct watch *w, unsigned nr)
 {
 	struct ranges all = {0};
 	bool first = true;
@@ -262,7 +240,7 @@ static int add_silences(struct sample *s, const struct watch *w, unsigned nr,
 		first = false;
 	}
 	for (size_t i = 0; i < all.nr && ret == 0; i++)
-		ret = add_unsure(s, all.list[i].begin, all.list[i].end, tids);
+		ret = stay_list_add(out, -1, -1, all.list[i].begin, all.list[i].end, true);
 	ranges_release(&all);
 	return ret;
 }
@@ -354,11 +332,74 @@ static int mark_nested(struct sample *s, struct watch *w, unsigned nr)
 	return ret;
 }
 
+/* ---- when any vCPU may have run ----------------------------------------------------------------
+ */
+
+/* Such times count for each thread.  All together no more than this: where there are more, those
+ * that are nearest to each other become one, which rules out less, and nothing that was so. */
+#define UNSURE_MAX (1u << 20)
+
+static int join_nearest(struct stay_list *l, size_t keep)
+{
+	uint64_t *apart = calloc(l->nr, sizeof(*apart)), most;
+	size_t out = 0;
+
+	if (!apart)
+		return -ENOMEM;
+	for (size_t i = 1; i < l->nr; i++)
+		apart[i - 1] = l->list[i].begin - l->list[i - 1].end;
+	qsort(apart, l->nr - 1, sizeof(*apart), ticks_up);
+	most = apart[l->nr - 1 - keep];
+	for (size_t i = 1; i < l->nr; i++) {
+		if (l->list[i].begin - l->list[out].end <= most)
+			l->list[out].end = l->list[i].end;
+		else
+			l->list[++out] = l->list[i];
+	}
+	l->nr = out + 1;
+	free(apart);
+	return 0;
+}
+
+/* While events were lost, and while nothing was recorded. */
+static int find_unsure(struct stay_list *out, const struct watch *w, unsigned nr,
+		       const struct stay_list *unseen, size_t nr_threads)
+{
+	size_t keep = UNSURE_MAX / nr_threads + 1;
+	int ret = 0;
+
+	for (unsigned i = 0; i < nr && ret == 0; i++)
+		ret = stay_list_copy(out, &w[i].lost);
+	if (ret == 0)
+		ret = stay_list_copy(out, unseen);
+	if (ret == 0)
+		ret = find_silences(out, w, nr);
+	stay_list_settle(out);
+	return ret == 0 && out->nr > keep ? join_nearest(out, keep) : ret;
+}
+
+/* These times are stays that cannot be ruled out, of all threads. */
+static int add_unsure(struct sample *s, const struct watch *w, unsigned nr,
+		      const struct stay_list *unseen, const struct tick_list *tids)
+{
+	struct stay_list any = {0};
+	int ret = tids->nr ? find_unsure(&any, w, nr, unseen, tids->nr) : 0;
+
+	for (size_t t = 0; t < tids->nr && ret == 0; t++) {
+		for (size_t i = 0; i < any.nr && ret == 0; i++)
+			ret = stay_list_add(&s->stays, (int32_t)tids->list[t], -1,
+					    any.list[i].begin, any.list[i].end, true);
+	}
+	if (ret == 0 && any.nr)
+		stay_list_settle(&s->stays);
+	free(any.list);
+	return ret;
+}
+
 static int gather_all(struct sample *s, struct watch *w, unsigned nr,
 		      const struct stay_list *unseen)
 {
 	struct tick_list tids = {0};
-	size_t settled = 0;
 	int ret = 0;
 
 	gather_limits(s, w, nr);
@@ -373,16 +414,9 @@ static int gather_all(struct sample *s, struct watch *w, unsigned nr,
 	}
 	if (ret == 0)
 		ret = keep_vcpu_threads(&s->stays, &tids);
-	settled = s->stays.nr;
-	if (ret == 0 && tids.nr)
-		ret = add_losses(s, w, nr, &tids);
-	if (ret == 0 && tids.nr)
-		ret = add_all_unsure(s, unseen, &tids);
-	if (ret == 0 && tids.nr)
-		ret = add_silences(s, w, nr, &tids);
+	if (ret == 0)
+		ret = add_unsure(s, w, nr, unseen, &tids);
 	free(tids.list);
-	if (ret == 0 && s->stays.nr != settled)
-		sample_settle_stays(s);
 	return ret;
 }
 

@@ -252,10 +252,10 @@ static void fold_stays(struct stay_list *l)
 	l->nr = out;
 }
 
-void sample_settle_stays(struct sample *s)
+void stay_list_settle(struct stay_list *l)
 {
-	sort_list(&s->stays, stays_by_thread);
-	fold_stays(&s->stays);
+	sort_list(l, stays_by_thread);
+	fold_stays(l);
 }
 
 void sample_settle(struct sample *s)
@@ -271,7 +271,7 @@ void sample_settle(struct sample *s)
 		if (s->armed)
 			sort_list(&s->armed[i], armed_by_time);
 	}
-	sample_settle_stays(s);
+	stay_list_settle(&s->stays);
 }
 
 const struct stay *sample_stays(const struct sample *s, int32_t tid, size_t *nr)

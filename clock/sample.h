@@ -139,8 +139,8 @@ const struct stay *sample_stays(const struct sample *s, int32_t tid, size_t *nr)
 /* Sorts everything and folds overlapping stays; sample_read() does it, tests that invent samples
  * call it themselves. */
 void sample_settle(struct sample *s);
-/* The same after only stays were added. */
-void sample_settle_stays(struct sample *s);
+/* The same of stays only. */
+void stay_list_settle(struct stay_list *l);
 
 /* Adds one element to any of the lists above; NULL when memory is out. */
 #define sample_add(l)                                                                              \

@@ -3,8 +3,7 @@
 #include "base/grow.h"
 #include "base/map.h"
 #include "channel/reader.h"
-#include "clock/declared.h"
-#include "lib/spool.h"
+#include "lib/callers.h"
 #include "merge/merge.h"
 #include "source/origin.h"
 
@@ -20,22 +19,6 @@
 #define NESTED_MAX 4096u
 #define NESTED_OF_VM 512u
 #define RUNS_PER_REPORT 256
-
-/* A vCPU that sends blocks: of a guest, a host's thread; of a guest's guest, a VMCB of that
- * guest's. The latter runs now in one thread of the host, now in another, of one process. */
-struct caller {
-	int32_t tid;
-	int32_t process; /* of the VM (nested: of the guest between); -1 unknown */
-	int32_t vcpu;	 /* its number in the VM, as the host says; -1 unknown, or nested */
-	uint64_t vmcb;	 /* 0: not nested */
-	int guest;	 /* index of its guest; -1 not yet told */
-	bool contested;	 /* VMs call themselves what this one does */
-	struct ht_assembler assembler;
-	struct spool_writer out;
-	uint64_t blocks;
-	char hostname[65], release[65];	    /* as its blocks say */
-	uint64_t cpus[TRACE_CPUS_MAX / 64]; /* bits: CPUs of the guest that it sent for */
-};
 
 struct search {
 	struct trace *host;
@@ -102,7 +85,6 @@ static int caller_add(struct search *s, int32_t tid, int32_t process, uint64_t v
 	c->process = process;
 	c->vcpu = -1;
 	c->vmcb = vmcb;
-	c->guest = -1;
 	s->callers[s->nr++] = c;
 	return 0;
 }
@@ -308,267 +290,142 @@ static int read_calls(struct search *s, struct error *err)
 	return ret;
 }
 
-/* ---- from threads to guests --------------------------------------------------------------------
- */
-
-static bool share_cpu(const struct caller *a, const struct caller *b)
-{
-	for (unsigned i = 0; i < ARRAY_SIZE(a->cpus); i++) {
-		if (a->cpus[i] & b->cpus[i])
-			return true;
-	}
-	return false;
-}
-
-/* The host's word: no VM is of two processes, or has two vCPUs of one number. */
-static bool are_of_two(const struct caller *a, const struct caller *b)
-{
-	return a->process != b->process || (a->vcpu >= 0 && a->vcpu == b->vcpu);
-}
-
-static bool say_the_same(const struct caller *a, const struct caller *b)
-{
-	return !strcmp(a->hostname, b->hostname) && !strcmp(a->release, b->release) &&
-	       !a->vmcb == !b->vmcb;
-}
-
-/* Nothing speaks against both being of one VM, and the host's word for it; or what they say of
- * themselves, as long as no two VMs say that. */
-static bool may_be_one(const struct caller *a, const struct caller *b)
-{
-	return !are_of_two(a, b) && say_the_same(a, b) && !share_cpu(a, b) &&
-	       (a->process >= 0 || !a->contested);
-}
-
-/* Whose VM nobody but its own kernel tells. */
-static bool is_unlisted(const struct caller *c)
-{
-	return c->guest < 0 && c->blocks;
-}
-
-/* Where two VMs call themselves the same, which of their threads belong together nobody knows. */
-static void find_contested(struct search *s)
-{
-	for (unsigned i = 0; i < s->nr; i++) {
-		struct caller *a = s->callers[i];
-
-		for (unsigned k = 0; is_unlisted(a) && k < s->nr && !a->contested; k++) {
-			const struct caller *b = s->callers[k];
-
-			a->contested = k != i && is_unlisted(b) && say_the_same(a, b) &&
-				       (b->contested || are_of_two(a, b) || share_cpu(a, b));
-		}
-	}
-	for (unsigned i = 0; i < s->nr; i++) {
-		struct caller *a = s->callers[i];
-
-		for (unsigned k = 0; is_unlisted(a) && k < s->nr && !a->contested; k++)
-			a->contested = s->callers[k]->contested && say_the_same(a, s->callers[k]);
-	}
-}
-
-/* The first of the guests from @first to @nr - 1 that it fits; @nr: none.  @unfit: room for
- * them. */
-static unsigned fitting_guest(const struct search *s, const struct caller *c, unsigned first,
-			      unsigned nr, bool *unfit)
-{
-	memset(unfit, 0, nr);
-	for (unsigned i = 0; i < s->nr; i++) {
-		if (s->callers[i]->guest >= (int)first && !may_be_one(s->callers[i], c))
-			unfit[s->callers[i]->guest] = true;
-	}
-	while (first < nr && unfit[first])
-		first++;
-	return first;
-}
-
-/* Threads whose VM the host's state lines name. */
-static unsigned group_listed(struct search *s, struct within_guest *list,
-			     const struct declared_vm **vms)
-{
-	unsigned nr = 0;
-
-	for (unsigned i = 0; i < s->nr; i++) {
-		const struct declared_vm *vm =
-			declared_vm_of_thread(&s->declared, s->callers[i]->tid);
-		unsigned g = 0;
-
-		if (!vm || !s->callers[i]->blocks || s->callers[i]->vmcb)
-			continue;
-		while (g < nr && !declared_same_vm(vms[g], vm))
-			g++;
-		s->callers[i]->guest = (int)g;
-		if (g < nr)
-			continue;
-		vms[nr++] = vm;
-		list[g].tid = s->callers[i]->tid;
-		snprintf(list[g].name, sizeof(list[g].name), "%s", vm->name);
-		snprintf(list[g].because, sizeof(list[g].because),
-			 "it sent its events by hypercall: from the VM that is process %d of its "
-			 "host",
-			 vm->pid);
-	}
-	return nr;
-}
-
-static void say_why(const struct caller *c, char *to, size_t room)
-{
-	if (c->contested && c->process < 0)
-		snprintf(to, room,
-			 "it sent its events by hypercall: thread %d of its host; two VMs or more "
-			 "call themselves so, and nothing tells whose other threads are",
-			 c->tid);
-	else if (c->vmcb)
-		snprintf(to, room,
-			 "it sent its events by hypercall past its host: its VMCB 0x%llx was of "
-			 "the VM that thread %d runs",
-			 (unsigned long long)c->vmcb, c->tid);
-	else
-		snprintf(to, room,
-			 "it sent its events by hypercall: thread %d of its host, and those that "
-			 "name the same machine",
-			 c->tid);
-}
-
-static unsigned group_rest(struct search *s, struct within_guest *list, unsigned nr, bool *unfit)
-{
-	unsigned listed = nr;
-
-	for (unsigned i = 0; i < s->nr; i++) {
-		struct caller *c = s->callers[i];
-		unsigned g;
-
-		if (c->guest >= 0 || !c->blocks)
-			continue;
-		g = fitting_guest(s, c, listed, nr, unfit);
-		c->guest = (int)g;
-		if (g < nr)
-			continue;
-		nr++;
-		list[g].tid = c->tid;
-		list[g].nested = c->vmcb;
-		snprintf(list[g].name, sizeof(list[g].name), "%.63s", c->hostname);
-		say_why(c, list[g].because, sizeof(list[g].because));
-	}
-	return nr;
-}
-
 /* ---- from guests to traces ---------------------------------------------------------------------
  */
 
-static struct hyper_extent *gather_extents(const struct search *s, int guest, size_t *nr)
+static struct hyper_extent *gather_extents(const struct caller_guest *g, size_t *nr)
 {
 	struct hyper_extent *list;
 	size_t at = 0;
 
 	*nr = 0;
-	for (unsigned i = 0; i < s->nr; i++)
-		*nr += s->callers[i]->guest == guest ? s->callers[i]->out.nr : 0;
+	for (unsigned i = 0; i < g->nr; i++)
+		*nr += g->callers[i]->out.nr;
 	list = calloc(*nr + 1, sizeof(*list));
-	for (unsigned i = 0; list && i < s->nr; i++) {
-		const struct spool_writer *out = &s->callers[i]->out;
+	for (unsigned i = 0; list && i < g->nr; i++) {
+		const struct spool_writer *out = &g->callers[i]->out;
 
-		if (s->callers[i]->guest != guest)
-			continue;
 		memcpy(list + at, out->list, out->nr * sizeof(*list));
 		at += out->nr;
 	}
 	return list;
 }
 
-static void tell_broken(const struct search *s, int guest, struct trace *t)
+static void tell_broken(const struct caller_guest *g, struct trace *t)
 {
 	uint64_t broken = 0;
 
-	for (unsigned i = 0; i < s->nr; i++) {
-		if (s->callers[i]->guest == guest)
-			broken += s->callers[i]->assembler.broken;
-	}
+	for (unsigned i = 0; i < g->nr; i++)
+		broken += g->callers[i]->assembler.broken;
 	if (broken)
 		trace_problem(t,
 			      "%s: %llu blocks of which not all hypercalls are in the host's trace",
 			      t->path, (unsigned long long)broken);
 }
 
-static int open_guest(struct search *s, struct within_guest *g, int index, struct error *err)
+static int open_guest(struct search *s, const struct caller_guest *g, struct within_guest *to,
+		      struct error *err)
 {
 	struct hyper_extent *list;
 	char path[64], label[600];
 	size_t nr;
 	int ret;
 
-	list = gather_extents(s, index, &nr);
+	list = gather_extents(g, &nr);
 	if (!list)
 		return fail(err, -ENOMEM, "out of memory");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", s->spool.fd);
 	snprintf(label, sizeof(label), "%.400s: hypercalls of %.63s", s->host->path,
-		 *g->name ? g->name : "a guest");
-	ret = hyper_open(&g->trace, path, list, nr, label, err);
+		 *to->name ? to->name : "a guest");
+	ret = hyper_open(&to->trace, path, list, nr, label, err);
 	free(list);
 	if (!ret)
-		tell_broken(s, index, g->trace);
+		tell_broken(g, to->trace);
 	return ret;
 }
 
-static bool has_own_trace(const struct search *s, int guest)
+static bool has_own_trace(const struct search *s, const struct caller_guest *g)
 {
-	for (unsigned i = 0; i < s->nr && s->opt->has_own; i++) {
-		if (s->callers[i]->guest == guest && !s->callers[i]->vmcb &&
-		    s->opt->has_own(s->callers[i]->tid, s->opt->own_data))
+	for (unsigned i = 0; i < g->nr && s->opt->has_own; i++) {
+		if (!g->callers[i]->vmcb && s->opt->has_own(g->callers[i]->tid, s->opt->own_data))
 			return true;
 	}
 	return false;
 }
 
-static uint64_t blocks_of(const struct search *s, int guest)
+static uint64_t blocks_of(const struct caller_guest *g)
 {
 	uint64_t blocks = 0;
 
-	for (unsigned i = 0; i < s->nr; i++)
-		blocks += s->callers[i]->guest == guest ? s->callers[i]->blocks : 0;
+	for (unsigned i = 0; i < g->nr; i++)
+		blocks += g->callers[i]->blocks;
 	return blocks;
 }
 
-/* The guests' traces; @found: how many guests there are. */
-static int open_guests(struct search *s, struct within *out, struct within_guest *list,
-		       unsigned found, struct error *err)
+static void describe(const struct caller_guest *g, struct within_guest *to)
+{
+	const struct caller *c = g->callers[0];
+
+	to->tid = c->tid;
+	to->nested = c->vmcb;
+	snprintf(to->name, sizeof(to->name), "%.63s", g->listed ? g->listed->name : c->hostname);
+	if (g->listed)
+		snprintf(to->because, sizeof(to->because),
+			 "it sent its events by hypercall: from the VM that is process %d of its "
+			 "host",
+			 g->listed->pid);
+	else if (c->contested && c->process < 0)
+		snprintf(to->because, sizeof(to->because),
+			 "it sent its events by hypercall: thread %d of its host; two VMs or more "
+			 "call themselves so, and nothing tells whose other threads are",
+			 c->tid);
+	else if (c->vmcb)
+		snprintf(to->because, sizeof(to->because),
+			 "it sent its events by hypercall past its host: its VMCB 0x%llx was of "
+			 "the VM that thread %d runs",
+			 (unsigned long long)c->vmcb, c->tid);
+	else
+		snprintf(to->because, sizeof(to->because),
+			 "it sent its events by hypercall: thread %d of its host, and those that "
+			 "name the same machine",
+			 c->tid);
+}
+
+static int open_guests(struct search *s, const struct caller_guests *guests, struct within *out,
+		       struct error *err)
 {
 	int ret = 0;
 
-	for (unsigned g = 0; g < found && !ret; g++) {
-		if (has_own_trace(s, (int)g)) {
+	for (unsigned i = 0; i < guests->nr && !ret; i++) {
+		const struct caller_guest *g = &guests->list[i];
+		struct within_guest *to = &out->list[out->nr];
+
+		describe(g, to);
+		if (has_own_trace(s, g)) {
 			trace_note(s->host,
 				   "%.40s has a trace of its own; the %llu blocks that it sent by "
 				   "hypercall are left out",
-				   list[g].name, (unsigned long long)blocks_of(s, (int)g));
+				   to->name, (unsigned long long)blocks_of(g));
+			memset(to, 0, sizeof(*to));
 			continue;
 		}
-		ret = open_guest(s, &list[g], (int)g, err);
-		if (!ret)
-			out->list[out->nr++] = list[g];
+		ret = open_guest(s, g, to, err);
+		out->nr += !ret;
 	}
 	return ret;
 }
 
 static int make_guests(struct search *s, struct within *out, struct error *err)
 {
-	struct within_guest *list = calloc(s->nr + 1, sizeof(*list));
-	const struct declared_vm **vms = calloc(s->nr + 1, sizeof(*vms));
-	bool *unfit = calloc(s->nr + 1, sizeof(*unfit));
-	unsigned found;
-	int ret;
+	struct caller_guests guests;
+	int ret = callers_group(&guests, s->callers, s->nr, &s->declared);
 
 	out->list = calloc(s->nr + 1, sizeof(*out->list));
-	ret = list && vms && unfit && out->list ? 0 : fail(err, -ENOMEM, "out of memory");
-	if (!ret) {
-		found = group_listed(s, list, vms);
-		find_contested(s);
-		found = group_rest(s, list, found, unfit);
-		ret = open_guests(s, out, list, found, err);
-	}
-	free(unfit);
-	free(vms);
-	free(list);
+	if (ret || !out->list)
+		ret = fail(err, -ENOMEM, "out of memory");
+	else
+		ret = open_guests(s, &guests, out, err);
+	caller_guests_release(&guests);
 	return ret;
 }
 

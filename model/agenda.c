@@ -140,6 +140,20 @@ static int add_coverage(struct model *m, struct machine_state *mc, uint32_t *roo
 	return ret;
 }
 
+static int index_foreseen(struct model *m)
+{
+	int ret = 0;
+
+	m->nr_foreseen = m->nr_losses;
+	for (uint32_t i = 0; i < m->nr_foreseen && !ret; i++) {
+		uint64_t key = pair_key(m->losses[i].machine, (uint32_t)m->losses[i].cpu);
+
+		if (!map_get(&m->by_foreseen, key))
+			ret = map_put(&m->by_foreseen, key, i);
+	}
+	return ret;
+}
+
 int agenda_open(struct model *m)
 {
 	uint32_t room = 0;
@@ -158,10 +172,9 @@ int agenda_open(struct model *m)
 		if (ret)
 			return ret;
 	}
-	m->nr_foreseen = m->nr_losses;
 	qsort(m->moments, m->nr_moments, sizeof(*m->moments), by_time);
 	m->next_moment_t = m->nr_moments ? m->moments[0].t : NS_MAX;
-	return 0;
+	return index_foreseen(m);
 }
 
 /* From here on nothing is known about the machine from its own trace. */
@@ -185,6 +198,7 @@ static void trace_ends(struct machine_state *mc)
 static void cover_changes(struct machine_state *mc, uint32_t number, bool begins)
 {
 	struct model *m = mc->model;
+	bool covered = !mc->nr_uncovered;
 
 	assert(!begins || mc->nr_uncovered > 0);
 	mc->nr_uncovered += begins ? -1u : 1u;
@@ -194,7 +208,7 @@ static void cover_changes(struct machine_state *mc, uint32_t number, bool begins
 		mc->seen_since = m->now;
 		request_lost(mc);
 	}
-	for (uint32_t i = 0; i < m->nr_cpus; i++) {
+	for (uint32_t i = 0; covered == !!mc->nr_uncovered && i < m->nr_cpus; i++) {
 		struct thread *host = m->cpus[i]->vcpu.host;
 
 		if (host && host->vcpu == m->cpus[i] && host->machine == mc)

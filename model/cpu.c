@@ -417,12 +417,15 @@ static void widen(struct loss *gap, ns_t begin, ns_t end, int64_t events)
 static struct loss *foreseen(const struct cpu *cpu, ns_t begin, ns_t end, int64_t events)
 {
 	const struct model *m = cpu->machine->model;
+	const uint32_t *first =
+		map_get(&m->by_foreseen, pair_key(cpu->machine, (uint32_t)cpu->number));
 
-	for (uint32_t i = 0; i < m->nr_foreseen && events <= 0; i++) {
+	for (uint32_t i = first ? *first : m->nr_foreseen; i < m->nr_foreseen && events <= 0; i++) {
 		struct loss *gap = &m->losses[i];
 
-		if (gap->machine == cpu->machine && gap->cpu == cpu->number &&
-		    begin < gap->end && end > gap->begin)
+		if (gap->machine != cpu->machine || gap->cpu != cpu->number)
+			break;
+		if (begin < gap->end && end > gap->begin)
 			return gap;
 	}
 	return NULL;

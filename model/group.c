@@ -31,11 +31,21 @@ void group_note_wakeup(struct cpu *waker, struct cpu *woken)
 		keep(m, &m->wakeups, key, 1);
 }
 
+/* The first of that number, of those that are no other's part; NULL none. */
+static const struct cpu *numbered(const struct machine_state *vm, int number)
+{
+	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->number == number && !cpu->merged_into)
+			return cpu;
+	}
+	return NULL;
+}
+
 /* Both have a vCPU of one number: they cannot be the same VM. */
 static bool collide(const struct machine_state *a, const struct machine_state *b)
 {
 	for (const struct cpu *cpu = a->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->number >= 0 && !cpu->merged_into && machine_cpu_numbered(b, cpu->number))
+		if (cpu->number >= 0 && !cpu->merged_into && numbered(b, cpu->number))
 			return true;
 	}
 	return false;
@@ -112,6 +122,23 @@ static void join_on_evidence(struct machine_state *a, struct machine_state *b, c
 /* ---- the three kinds of evidence ---------------------------------------------------------------
  */
 
+static bool lived_together(const struct thread *a, const struct thread *b)
+{
+	return a && b && a->begin <= b->end && b->begin <= a->end;
+}
+
+/* Threads of both were there at one time: what has the same number was the same process. */
+static bool were_together(const struct machine_state *a, const struct machine_state *b)
+{
+	for (const struct cpu *x = a->first_cpu; x; x = x->next_of_machine) {
+		for (const struct cpu *y = b->first_cpu; y; y = y->next_of_machine) {
+			if (lived_together(x->vcpu.host, y->vcpu.host))
+				return true;
+		}
+	}
+	return false;
+}
+
 static void join_process(struct machine_state *vm, const struct thread *host)
 {
 	const struct model *m = vm->model;
@@ -119,7 +146,8 @@ static void join_process(struct machine_state *vm, const struct thread *host)
 		map_get(&m->vm_by_pid, pair_key(host->machine, (uint32_t)machine_process_of(host)));
 	struct machine_state *known = index ? machine_root(m->machines[*index]) : NULL;
 
-	if (known && known != vm && !known->trace)
+	/* A number that was free in between is another process's. */
+	if (known && known != vm && !known->trace && were_together(known, vm))
 		join(known, vm);
 }
 
@@ -136,23 +164,6 @@ static void learn_processes(struct model *m, bool traced)
 			join_process(vm, host);
 		machine_learn_process(machine_root(vm), host);
 	}
-}
-
-static bool lived_together(const struct thread *a, const struct thread *b)
-{
-	return a && b && a->begin <= b->end && b->begin <= a->end;
-}
-
-/* Threads of both were there at one time: what has the same number was the same process. */
-static bool were_together(const struct machine_state *a, const struct machine_state *b)
-{
-	for (const struct cpu *x = a->first_cpu; x; x = x->next_of_machine) {
-		for (const struct cpu *y = b->first_cpu; y; y = y->next_of_machine) {
-			if (lived_together(x->vcpu.host, y->vcpu.host))
-				return true;
-		}
-	}
-	return false;
 }
 
 /* Of a VM that has a trace, CPUs have their own numbers. */
@@ -446,23 +457,36 @@ static void merge_nested(struct model *m)
 /* ---- numbers and names -------------------------------------------------------------------------
  */
 
-static void number_cpus(struct machine_state *vm)
+/* The first CPU of each number keeps it; the others get those that are left. */
+static void index_numbers(struct machine_state *vm, struct map *taken)
 {
-	int next = 0;
-
 	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
 		if (cpu->number < 0)
 			cpu->number = machine_number_by_name(cpu->vcpu.host);
+		if (cpu->number >= 0 && !cpu->merged_into &&
+		    !map_get(taken, (uint32_t)cpu->number))
+			keep(vm->model, taken, (uint32_t)cpu->number, cpu->index);
 	}
+}
+
+static void number_cpus(struct machine_state *vm)
+{
+	struct map taken = {0};
+	uint32_t next = 0;
+
+	index_numbers(vm, &taken);
 	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->any_of || cpu->merged_into)
+		const uint32_t *first =
+			cpu->number >= 0 ? map_get(&taken, (uint32_t)cpu->number) : NULL;
+
+		if (cpu->any_of || cpu->merged_into || (first && *first == cpu->index))
 			continue;
-		if (cpu->number >= 0 && machine_cpu_numbered(vm, cpu->number) == cpu)
-			continue;
-		while (machine_cpu_numbered(vm, next))
+		while (map_get(&taken, next))
 			next++;
-		cpu->number = next;
+		cpu->number = (int)next;
+		keep(vm->model, &taken, next, cpu->index);
 	}
+	map_release(&taken);
 }
 
 /* The thread that runs the VM's first vCPU. */

@@ -13,6 +13,8 @@
  *	process    Their threads are of one process: a state dump, or fork events, say so.  ftrace's
  *	           fork event alone names only who made a thread; a VMM's threads are all made by
  *	           its main thread, so that counts as the process.
+ *	           A number is one process as long as threads of it are
+ *	           there together; a fork that makes it anew ends it.
  *	wake-ups   One has, on a VM exit, woken the other, not from within an interrupt handler:
  *	           that is how KVM delivers an interrupt between vCPUs.
  *	nested     They entered the same nested vCPU (address of its vmcb12 or vmcs12) with the

@@ -21,8 +21,12 @@
 
 struct machine_state *machine_root(struct machine_state *mc)
 {
-	while (mc && mc->merged_into)
+	while (mc && mc->merged_into) {
+		/* However they were merged, the next look has half as far to go. */
+		if (mc->merged_into->merged_into)
+			mc->merged_into = mc->merged_into->merged_into;
 		mc = mc->merged_into;
+	}
 	return mc;
 }
 
@@ -148,9 +152,24 @@ void machine_show_nested(struct cpu *cpu, const struct cpu *outer)
 	attrs_of_rests(cpu, cpu->dir);
 }
 
+/* Of several the one that was made first. */
+static void index_number(const struct cpu *cpu)
+{
+	struct model *m = cpu->machine->model;
+	uint64_t key = pair_key(cpu->machine, (uint32_t)cpu->number);
+	uint32_t *first = map_get(&m->by_number, key);
+
+	if (first && *first > cpu->index)
+		*first = cpu->index;
+	else if (!first && map_put(&m->by_number, key, cpu->index))
+		out_of_memory(m);
+}
+
 void machine_number_vcpu(struct cpu *cpu, int64_t number)
 {
 	cpu->number = number >= 0 && number < TRACE_CPUS_MAX ? (int)number : -1;
+	if (cpu->number >= 0)
+		index_number(cpu);
 }
 
 struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number)
@@ -166,8 +185,8 @@ struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number)
 	else
 		mc->first_cpu = cpu;
 	mc->last_cpu = cpu;
-	machine_number_vcpu(cpu, number);
 	cpu->index = m->nr_cpus;
+	machine_number_vcpu(cpu, number);
 	vcpu_init(&cpu->vcpu, NULL);
 	if (mc->trace)
 		cpu_doubt_handlers(cpu);
@@ -270,6 +289,11 @@ struct machine_state *machine_of_process(const struct thread *host)
 	return vm ? vm : vm_by_hints(host, process);
 }
 
+void machine_process_gone(struct machine_state *host, int32_t pid)
+{
+	map_del(&host->model->vm_by_pid, pair_key(host, (uint32_t)pid));
+}
+
 void machine_learn_process(struct machine_state *vm, const struct thread *host)
 {
 	struct model *m = vm->model;
@@ -313,13 +337,12 @@ int machine_number_by_name(const struct thread *host)
 	return -1;
 }
 
-const struct cpu *machine_cpu_numbered(const struct machine_state *vm, int number)
+struct cpu *machine_cpu_numbered(const struct machine_state *vm, int number)
 {
-	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->number == number && !cpu->merged_into)
-			return cpu;
-	}
-	return NULL;
+	const uint32_t *first =
+		number >= 0 ? map_get(&vm->model->by_number, pair_key(vm, (uint32_t)number)) : NULL;
+
+	return first ? vm->model->cpus[*first] : NULL;
 }
 
 /* As its VMM named the thread, where the events do not say; -1 where another has that name, too. */

@@ -24,8 +24,9 @@ void machine_show_nested(struct cpu *cpu, const struct cpu *outer);
 void machine_number_vcpu(struct cpu *cpu, int64_t number);
 /* By its thread's name, which QEMU gives it; -1 it says nothing.  @host may be NULL. */
 int machine_number_by_name(const struct thread *host);
-/* The machine's CPU of that number, of those that are no other's part; NULL none. */
-const struct cpu *machine_cpu_numbered(const struct machine_state *mc, int number);
+/* Of the machine's own CPUs the first of that number; NULL none.  Those of machines that have turned
+ * out to be it are not among them: see group.c. */
+struct cpu *machine_cpu_numbered(const struct machine_state *mc, int number);
 /* The vCPU that this thread, which has done a VM entry or exit, runs.  @may_wait: NULL when a later
  * event may number the vCPU better than we could now. */
 struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait);
@@ -34,6 +35,8 @@ struct machine_state *machine_of_process(const struct thread *th);
 struct machine_state *machine_of_pid(const struct machine_state *host, int32_t pid);
 /* The process that is the thread's VM: known, or the thread that made it, or -1. */
 int32_t machine_process_of(const struct thread *host);
+/* Its number is another's from now on. */
+void machine_process_gone(struct machine_state *host, int32_t pid);
 void machine_learn_process(struct machine_state *vm, const struct thread *host);
 
 /* Whether all of its CPUs are seen now: none is without a stream, or without an event since some of

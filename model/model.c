@@ -80,6 +80,8 @@ static void release(struct model *m)
 	free(m->milestones);
 	map_release(&m->by_exit);
 	free(m->moments);
+	map_release(&m->by_foreseen);
+	map_release(&m->by_number);
 	map_release(&m->by_tid);
 	map_release(&m->vm_by_pid);
 	map_release(&m->by_vmcb);

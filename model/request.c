@@ -53,6 +53,52 @@ static bool is_told(const struct machine_state *vm)
 	       !vm->parent->ended;
 }
 
+/* ---- what a loss makes unknown -----------------------------------------------------------------
+ *
+ * Who has anything that a loss makes unknown is in a list, which the loss empties: it costs what
+ * there is to forget, however many CPUs and guests there are.
+ */
+
+static void note_work(struct machine_state *vm)
+{
+	if (likely(vm->in_at_work) || !vm->parent)
+		return;
+	vm->in_at_work = true;
+	vm->next_at_work = vm->parent->at_work;
+	vm->parent->at_work = vm;
+}
+
+void request_note_handed(struct cpu *cpu)
+{
+	note_work(cpu->machine);
+	if (likely(cpu->in_handed))
+		return;
+	cpu->in_handed = true;
+	cpu->next_handed = cpu->machine->handed;
+	cpu->machine->handed = cpu;
+}
+
+static void note_kicked(struct cpu *vcpu)
+{
+	struct machine_state *parent = vcpu->machine->parent;
+
+	if (likely(vcpu->in_kicked) || !parent)
+		return;
+	vcpu->in_kicked = true;
+	vcpu->next_kicked = parent->kicked;
+	parent->kicked = vcpu;
+}
+
+static void note_busy(struct machine_state *vm)
+{
+	note_work(vm);
+	if (likely(vm->in_busy) || !vm->parent)
+		return;
+	vm->in_busy = true;
+	vm->next_busy = vm->parent->busy;
+	vm->parent->busy = vm;
+}
+
 /* ---- those under way ---------------------------------------------------------------------------
  */
 
@@ -82,6 +128,7 @@ static struct request *begin(struct machine_state *mc)
 	if (model_grow(m, (void **)&p->list, p->nr, &p->room, sizeof(*p->list)))
 		return NULL;
 	p->list[p->nr] = blank(mc);
+	note_busy(mc);
 	return &p->list[p->nr++];
 }
 
@@ -165,27 +212,41 @@ void requests_unseen(struct machine_state *mc, ns_t until)
 	mc->pending.unseen_until = until + REQUEST_LONGEST_NS;
 }
 
+static void forget_handed(struct machine_state *mc)
+{
+	for (struct cpu *cpu; (cpu = mc->handed);) {
+		mc->handed = cpu->next_handed;
+		cpu->in_handed = false;
+		forget_sends(cpu);
+	}
+}
+
+static void forget_kicks(struct machine_state *mc)
+{
+	for (struct cpu *cpu; (cpu = mc->kicked);) {
+		mc->kicked = cpu->next_kicked;
+		cpu->in_kicked = false;
+		cpu->vcpu.kick.at = cpu->vcpu.kick.xmit_at = NS_MIN;
+	}
+}
+
 /* What was under way may have ended unseen. */
 void request_lost(struct machine_state *mc)
 {
-	struct model *m = mc->model;
+	ns_t now = now_of(mc);
 
 	mc->pending.nr = 0;
-	requests_unseen(mc, m->now > mc->lost_until ? m->now : mc->lost_until);
+	requests_unseen(mc, now > mc->lost_until ? now : mc->lost_until);
 	mc->unsent.nr = 0;
 	mc->disk_handler.at = NS_MIN;
 	tap_lost(mc);
-	for (uint32_t i = 0; i < m->nr_machines; i++) {
-		if (m->machines[i]->parent == mc)
-			tear(m->machines[i]);
-	}
-	for (uint32_t i = 0; i < m->nr_cpus; i++) {
-		struct cpu *cpu = m->cpus[i];
-
-		if (cpu->machine == mc || cpu->machine->parent == mc)
-			forget_sends(cpu);
-		if (cpu->machine->parent == mc)
-			cpu->vcpu.kick.at = cpu->vcpu.kick.xmit_at = NS_MIN;
+	forget_handed(mc);
+	forget_kicks(mc);
+	for (struct machine_state *vm; (vm = mc->at_work);) {
+		mc->at_work = vm->next_at_work;
+		vm->in_at_work = false;
+		tear(vm);
+		forget_handed(vm);
 	}
 }
 
@@ -238,16 +299,29 @@ static bool may_be_of_vmm(const struct request *host)
 	return !th || (machine_process_of(th) < 0 && th->kind != KIND_KERNEL);
 }
 
+/* It may be for any of their requests.  Those that have none any more leave the list. */
+static void dispute_all(const struct request *host)
+{
+	struct machine_state *vm, **at = &host->machine->busy;
+
+	while ((vm = *at)) {
+		if (vm->pending.nr) {
+			served_dispute(vm, host);
+			at = &vm->next_busy;
+		} else {
+			vm->in_busy = false;
+			*at = vm->next_busy;
+		}
+	}
+}
+
 static void serve_vm(struct request *host)
 {
 	struct machine_state *vm = vm_of(host->thread);
 	struct request *r = vm ? served_choose(vm, host) : NULL;
-	struct model *m = host->machine->model;
 
-	for (uint32_t i = 0; !vm && may_be_of_vmm(host) && i < m->nr_machines; i++) {
-		if (m->machines[i]->parent == host->machine)
-			served_dispute(m->machines[i], host);
-	}
+	if (!vm && may_be_of_vmm(host))
+		dispute_all(host);
 	if (!r)
 		return;
 	if (!known(r->at[REQUEST_DISK_BEGIN]))
@@ -431,6 +505,7 @@ void request_sent(struct cpu *vcpu, int vector, bool may_answer, struct thread *
 	/* That the vCPU is given it, or its handler runs, may not be seen. */
 	if (!s || now_of(vcpu->machine) < vcpu->lost_until || !is_told(vcpu->machine))
 		return;
+	request_note_handed(vcpu);
 	s->last = now_of(vcpu->machine);
 	if (known(s->first))
 		return;
@@ -512,6 +587,7 @@ void request_handler(struct cpu *cpu, int vector, bool of_disk)
 
 	if (vector < 0) /* it may be any of them */
 		forget_sends(cpu);
+	request_note_handed(cpu);
 	cpu->handler = (struct handler){
 		.at = now_of(cpu->machine), .cpu = cpu, .send = {.vector = (int16_t)vector}};
 	cpu->handler.send.first = cpu->handler.send.last = cpu->handler.send.injected = NS_MIN;
@@ -530,6 +606,7 @@ void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa)
 {
 	bool own = vcpu->vcpu.nested != NESTED_YES;
 
+	note_kicked(vcpu);
 	vcpu->vcpu.kick.at = own && exit_may_kick(reason, isa) ? now_of(vcpu->machine) : NS_MIN;
 	vcpu->vcpu.kick.told = vcpu->vcpu.kick.unclear = false;
 	vcpu->vcpu.kick.early = NULL;
@@ -835,6 +912,8 @@ void request_xmit(struct cpu *cpu)
 	if (cpu->thread && cpu->thread->works_for)
 		forward(cpu->thread);
 	if (cpu->machine->parent) {
+		note_kicked(cpu);
+		note_work(cpu->machine);
 		cpu->vcpu.kick.xmit_at = now_of(cpu->machine);
 		cpu->vcpu.kick.xmit_by = cpu->thread;
 		cpu->vcpu.kick.xmit_soft = cpu->nr_irqs;

@@ -156,6 +156,9 @@ void request_mmio(struct cpu *host_cpu, const struct event *e);
 void request_userspace(struct cpu *vcpu, int64_t reason);
 void request_woken(struct cpu *host_cpu, struct thread *woken);
 void request_picked(struct thread *worker);
+/* Something was handed to the CPU that events which are lost may take from it again: an interrupt
+ * that is on its way, or given to it, or handled. */
+void request_note_handed(struct cpu *cpu);
 void request_sent(struct cpu *vcpu, int vector, bool may_answer, struct thread *by);
 void request_injected(struct cpu *vcpu, int vector);
 

@@ -139,6 +139,8 @@ struct cpu {
 	struct cpu *next_of_machine;
 	struct cpu *next_unhalted; /* of machine->unhalted ... */
 	bool in_unhalted;	   /* ... it is in it */
+	struct cpu *next_handed, *next_kicked; /* of machine->handed, and of its parent's ->kicked ... */
+	bool in_handed, in_kicked;	       /* ... it is in them */
 	uint64_t nested_id;    /* address of its vmcb12/vmcs12; 0 unknown or not nested */
 	uint64_t nested_pgd;   /* its nested page table, last seen */
 	struct cpu *any_of;    /* it stands for all nested vCPUs of that one which nothing tells apart; NULL: no */
@@ -251,6 +253,14 @@ struct machine_state {
 	bool shows_waits;	       /* a nested vCPU that sleeps in it may be shown to wait ... */
 	bool in_showing;	       /* ... it is in model->showing */
 	struct machine_state *next_showing;
+	struct cpu *handed;	       /* its CPUs to which interrupts were sent since it lost events, and others */
+	struct cpu *kicked;	       /* its guests' that may have told a device of something since then, and others */
+	struct machine_state *at_work; /* its guests with any of that, or with requests under way then, and others ... */
+	struct machine_state *next_at_work; /* of its parent's */
+	bool in_at_work;		    /* ... it is in it */
+	struct machine_state *busy, *next_busy; /* the same of those with requests under way now */
+	bool in_busy;
+	struct tap *tapped;	       /* its devices to which packets were handed since then */
 	uint32_t compared;	       /* with others, when there were so many CPUs ... */
 	bool alone;		       /* ... none of which may be its own */
 	unsigned level;
@@ -389,6 +399,7 @@ struct model {
 	uint32_t nr_cpus, cpus_room;
 	struct thread **threads; /* by row */
 	uint32_t nr_threads, threads_room;
+	struct map by_number; /* machine << 32 | number -> its first CPU of that number */
 	struct map by_tid;    /* machine << 32 | tid -> row of the living incarnation */
 	struct map vm_by_pid; /* machine << 32 | pid -> machine that is this VM */
 	struct map by_vmcb;   /* see vcpu.c */
@@ -455,7 +466,8 @@ struct model {
 	struct wakes wakes;
 	struct loss *losses;
 	uint32_t nr_losses, losses_room;
-	uint32_t nr_foreseen; /* of them: on the agenda before the first event */
+	uint32_t nr_foreseen; /* of them: on the agenda before the first event ... */
+	struct map by_foreseen; /* ... machine << 32 | CPU -> the first of its, which stand together */
 	struct moment *moments;
 	uint32_t nr_moments, next_moment;
 	ns_t next_moment_t; /* NS_MAX: none left */

@@ -52,12 +52,20 @@ void taps_release(struct model *m)
 
 void tap_lost(struct machine_state *mc)
 {
-	struct model *m = mc->model;
-
-	for (uint32_t i = 0; i < m->nr_taps; i++) {
-		if (m->taps[i]->machine == mc)
-			m->taps[i]->nr = 0;
+	for (struct tap *tap; (tap = mc->tapped);) {
+		mc->tapped = tap->next_tapped;
+		tap->nr = 0;
+		tap->in_tapped = false;
 	}
+}
+
+static void note_tapped(struct tap *tap)
+{
+	if (likely(tap->in_tapped))
+		return;
+	tap->in_tapped = true;
+	tap->next_tapped = tap->machine->tapped;
+	tap->machine->tapped = tap;
 }
 
 void tap_xmit(struct cpu *cpu, const struct event *e)
@@ -67,6 +75,7 @@ void tap_xmit(struct cpu *cpu, const struct event *e)
 	cpu->tap = tap;
 	if (!tap)
 		return;
+	note_tapped(tap);
 	if (tap->nr < TAP_HANDED)
 		tap->handed[tap->nr] = (struct handing){cpu->machine->model->now,
 							cpu->nr_irqs ? NULL : cpu->thread};

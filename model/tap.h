@@ -35,6 +35,8 @@ struct tap {
 	uint32_t times;		       /* ... so often in a row */
 	struct tap *next_of_taker;     /* another one out of which @woken takes */
 	struct handing handed[TAP_HANDED];
+	struct tap *next_tapped; /* of machine->tapped ... */
+	bool in_tapped;		 /* ... it is in it */
 	unsigned nr; /* of those; TAP_HANDED + 1: more than are kept */
 };
 

@@ -11,6 +11,7 @@
 #include "model/cpu.h"
 #include "model/fuse.h"
 #include "model/group.h"
+#include "model/machine.h"
 #include "model/mute.h"
 #include "model/nested.h"
 #include "model/namespace.h"
@@ -502,6 +503,7 @@ void thread_fork(struct machine_state *mc, const struct event *e)
 	/* The TID can only be free: who had it before is gone. */
 	if (child)
 		thread_end(child);
+	machine_process_gone(mc, (int32_t)e->arg[1]);
 	child = e->arg[1] > 0 ? thread_new(mc, (int32_t)e->arg[1]) : NULL;
 	if (!child)
 		return;

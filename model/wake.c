@@ -228,6 +228,7 @@ static void inject(struct cpu *vcpu, int vector)
 	if (vcpu->vcpu.resting && vcpu->vcpu.injected < 0)
 		vcpu->vcpu.injected = (int16_t)vector;
 	vcpu->vcpu.delivered = (int16_t)vector;
+	request_note_handed(vcpu);
 }
 
 static void give(struct cpu *vcpu, int vector)
@@ -309,11 +310,7 @@ static struct cpu *vcpu_of_vm(struct machine_state *vm, int number)
 {
 	if (vm->trace)
 		return number >= 0 && (unsigned)number < vm->nr_cpus ? vm->cpus[number] : NULL;
-	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->number == number)
-			return cpu;
-	}
-	return NULL;
+	return machine_cpu_numbered(vm, number);
 }
 
 /* Which VM a vCPU without a trace is part of may turn out only at the end; what process its thread

@@ -387,6 +387,9 @@ static void make_copied(struct copied *w, unsigned copies)
 	for (int i = 0; i < 2; i++) {
 		w->vms[i] = (struct declared_vm){.pid = 7 + i};
 		w->vcpus[i] = (struct declared_vcpu){.vm = (uint32_t)i, .tid = i ? 900 : VCPU_TID};
+		assert_int_equal(map_put(&w->declared.by_thread, (uint32_t)w->vcpus[i].tid,
+					 (uint32_t)i),
+				 0);
 	}
 	w->declared.vms.list = w->vms;
 	w->declared.vcpus.list = w->vcpus;
@@ -398,6 +401,7 @@ static void make_copied(struct copied *w, unsigned copies)
 static void unmake_copied(struct copied *w)
 {
 	call_index_release(w->index);
+	map_release(&w->declared.by_thread);
 	free(w->host.calls.list);
 	free(w->guest.requests.list);
 	free(w->guest.acks.list);

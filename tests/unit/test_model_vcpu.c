@@ -1014,9 +1014,30 @@ static void clock_bounds_are_attributes(void **state)
 	assert_int_equal(fake_cell("clock", 2, "bound"), -1);
 }
 
+/* Process 100 ran a VM and is gone; the next process of that number runs another one. */
+static void a_reused_pid_is_another_vm(void **state)
+{
+	(void)state;
+	world_open(1);
+	happens(HOST, 0, 90, FORK, 99, 99, 100, 0, 100, 0);
+	switches(HOST, 0, 100, 0, 0, 100);
+	happens(HOST, 0, 110, KVM_ENTRY, 100, 0);
+	exits(HOST, 0, 120, 100, EXIT_MSR);
+	switches(HOST, 0, 130, 100, 0x10, 0);
+	happens(HOST, 0, 140, FORK, 99, 99, 100, 0, 100, 0);
+	switches(HOST, 0, 150, 0, 0, 100);
+	happens(HOST, 0, 160, KVM_ENTRY, 100, 0);
+	exits(HOST, 0, 170, 100, EXIT_MSR);
+	world_close(300);
+	assert_int_equal(fake_rows("machine"), 3);
+	assert_runs(0, 110, "vm-100/0 - guest");
+	assert_runs(0, 160, "vm-100-2/0 - guest");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_reused_pid_is_another_vm),
 		cmocka_unit_test(entry_and_exit_move_between_host_and_guest),
 		cmocka_unit_test(an_interrupt_ends_guest_mode_before_the_exit_event),
 		cmocka_unit_test(a_preempted_vcpu_keeps_its_guest_state),

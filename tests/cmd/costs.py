@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What is lost, and how much there is, multiply no costs: both together take what each takes alone, and four times as much of
+a thing takes about four times as long.
+
+In instructions, counted by valgrind's callgrind: the answer is the same on any machine, however busy.
+"""
+
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import lib  # noqa: E402
+from odd_traces import entry, leave, packet, switch, write  # noqa: E402
+
+TIMES = 4
+# What n log n comes to, with some room; the square of n comes to 16, less what every run costs.
+TIMES_MAX = 6.5
+VMS, GAPS = 1000, 6000
+# Where each gap looked at each VM, both took 1.5 and 1.8 times what they take alone.
+TOGETHER_MAX = 1.2
+
+
+def packets(cpu, events, first=0):
+    return b"".join(packet(cpu, events[i:i + 500], first + i // 500) for i in range(0, len(events), 500))
+
+
+def rounds_of_vms(nr, t=1000, rounds=2):
+    """Each VM is a thread, and each of its rounds an entry and an exit."""
+    events = []
+    for i in range(nr * rounds):
+        tid = 1000 + i % nr
+        events += [switch(t, 0, tid), entry(t + 1), leave(t + 2), switch(t + 3, tid, 0)]
+        t += 10
+    return events
+
+
+def gaps(cpu, nr, begin, step, tid=7):
+    return b"".join(packet(cpu, [switch(begin + i * step, 0, tid), switch(begin + i * step + 1, tid, 0)], seq=i, discarded=3 * i)
+                    for i in range(nr))
+
+
+def waking(t, tid, cpu):
+    return t, 5, struct.pack("<16siii", b"sleeper", tid, 20, cpu)
+
+
+def silent_cpus(nr):
+    """Wake-ups for CPUs that were never heard, beside many that were."""
+    cpus = nr // 8
+    wakes = [waking(10 ** 6 + 10 * i, 5000 + i % 64, 1000 + i % 3000) for i in range(4 * nr)]
+    return [packets(0, [switch(1000, 0, 5)] + wakes)] + [
+        packets(c, [switch(1000 + c, 0, 100 + c), switch(2000 + c, 100 + c, 0)]) for c in range(1, cpus)]
+
+
+def instructions(command):
+    done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *map(str, command)],
+                          capture_output=True, text=True, check=False)
+    counted = re.search(r"Collected : (\d+)", done.stderr)
+    lib.check(done.returncode == 0 and counted, f"{command}: exit status {done.returncode}: {done.stderr[-2000:]}")
+    return int(counted[1])
+
+
+def cost_of_trace(shape, *how):
+    with tempfile.TemporaryDirectory() as scratch:
+        trace = write(Path(scratch) / "trace", *shape(*how))
+        return instructions([lib.SONDE, "analyze", "-q", "-j", "1", trace, "-o", Path(scratch) / "history"])
+
+
+def compare(name, few, many):
+    print(f"{name}: {few / 1e6:.0f} million instructions; {TIMES} times as many: {many / 1e6:.0f} million")
+    lib.check(many < TIMES_MAX * few, f"{name}: {TIMES} times as many, {many / few:.1f} times the cost")
+
+
+def gaps_and_vms():
+    vms = packets(0, rounds_of_vms(VMS))
+    alone = cost_of_trace(lambda nr: [vms], VMS) + cost_of_trace(lambda nr: [gaps(0, nr, 1000, 10)], GAPS)
+    for name, begin, step, tid in (("beside", 1000, 3, 7), ("after", 10 ** 6, 1000, 1000)):
+        both = cost_of_trace(lambda nr, *how: [vms, gaps(1, nr, *how)], GAPS, begin, step, tid)
+        print(f"{GAPS} gaps {name} {VMS} VMs: {both / 1e6:.0f} million instructions; each alone: {alone / 1e6:.0f} million")
+        lib.check(both < TOGETHER_MAX * alone, f"gaps {name} VMs: {both / alone:.2f} times what each takes alone")
+
+
+def main():
+    lib.need("valgrind")
+    gaps_and_vms()
+    compare("silent CPUs", cost_of_trace(silent_cpus, 400), cost_of_trace(silent_cpus, TIMES * 400))
+    callers = lib.BUILD / "tests/test_callers"
+    compare("threads that send", instructions([callers, 500]), instructions([callers, TIMES * 500]))
+
+
+main()
