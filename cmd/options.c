@@ -108,7 +108,8 @@ static int set_number(const struct option_row *row, uint64_t *out, const char *t
 		return 0;
 	/* 0 stands for an option that was not given. */
 	if (end != text && !*end && !*out)
-		snprintf(problem, OPTION_PROBLEM, "--%s: a number from 1 on is expected", row->name);
+		snprintf(problem, OPTION_PROBLEM, "--%s: a number from 1 on is expected",
+			 row->name);
 	else
 		snprintf(problem, OPTION_PROBLEM, "--%s: \"%s\" is not a number", row->name, text);
 	return -EINVAL;
@@ -147,9 +148,9 @@ static int complain_form(const struct option_row *row, const char *text, char *p
 
 	snprintf(problem, OPTION_PROBLEM, "--%s: \"%.60s\" is not %s%.60s", row->name, text,
 		 is_form ? "like " : "",
-		 is_form		  ? row->arg :
-		 row->kind == OPTION_CPUS ? "a CPU's number" :
-					    "a time such as 10s or 200ms");
+		 is_form		    ? row->arg
+		 : row->kind == OPTION_CPUS ? "a CPU's number"
+					    : "a time such as 10s or 200ms");
 	return -EINVAL;
 }
 
