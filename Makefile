@@ -197,7 +197,7 @@ $(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libser
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(ALL_LDLIBS)
 
 # `sonde agent` alone, to be copied into guests: static, without the debug information.  (Sanitizers cannot be linked statically.)
-AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/limits \
+AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/duration cmd/limits \
 	cmd/options cmd/help cmd/signals cmd/version lib/version))
 $(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
 	$(CC) $(or $(strip $(SAN_FLAGS)),-static -s) -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
@@ -257,7 +257,7 @@ uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
 	[ ! -d $(DESTDIR)$(PREFIX)/include/sonde ] || rmdir $(DESTDIR)$(PREFIX)/include/sonde
 
-$(B)/tests/test_options: $(B)/cmd/options.o
+$(B)/tests/test_options: $(B)/cmd/options.o $(B)/cmd/duration.o
 WRAP := -Wl$(comma)--wrap=
 $(B)/tests/test_memory: ALL_LDFLAGS += $(addprefix $(WRAP),malloc calloc realloc reallocarray \
 	aligned_alloc strdup)

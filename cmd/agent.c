@@ -35,7 +35,7 @@ static const struct option_row rows[] = {
 	 "listen on TCP (default address 127.0.0.1); needs --token-file", 0},
 	{0, "token-file", OPTION_TEXT, FIELD(token_file), "FILE", NULL,
 	 "answer only to who knows the secret in FILE", 0},
-	{0, "guest", OPTION_LIST, FIELD(guests), "NAME=LINK", NULL,
+	{0, "guest", OPTION_PAIRS, FIELD(guests), "NAME=LINK", NULL,
 	 "a guest of this machine that is not found by itself: tcp:ADDRESS:PORT, vsock:CID, "
 	 "unix:PATH",
 	 0},
@@ -76,8 +76,6 @@ static int add_guests(struct remote_targets *t, const struct text_list *list, st
 
 	t->nr = 0;
 	for (unsigned i = 0; i < list->nr && !ret; i++) {
-		if (!strchr(list->items[i], '='))
-			return fail(err, -1, "--guest %s: not NAME=LINK", list->items[i]);
 		ret = remote_targets_add(t, list->items[i], NULL, err);
 	}
 	return ret;
@@ -99,8 +97,10 @@ static enum exit_code run_agent(const struct invocation *inv)
 	const struct options *opt = inv->values;
 	static struct remote_targets guests; /* too large for the stack */
 	bool told = opt->vsock_port || opt->virtio || opt->tcp;
+	char address[sizeof(guests.list[0].links[0].address)];
 	struct wire_token token;
 	struct rlimit usual;
+	unsigned port;
 	struct error err = {0};
 	struct agent_options a = {
 		.vsock = opt->vsock_port || !told,
@@ -122,10 +122,12 @@ static enum exit_code run_agent(const struct invocation *inv)
 				inv->operands[0]);
 	if (opt->boot_line)
 		return print_boot_line(inv);
+	if (opt->tcp && link_split_address(opt->tcp, address, sizeof(address), &port, &err))
+		return complain(inv, EXIT_USAGE, "--tcp: %s", err.text);
 	if (opt->tcp && !opt->token_file)
-		return complain(inv, EXIT_USAGE, "anybody can call by TCP: give a --token-file");
+		return complain(inv, EXIT_USAGE, "--tcp: anybody can call: give a --token-file");
 	if (add_guests(&guests, &opt->guests, &err))
-		return complain(inv, EXIT_USAGE, "%s", err.text);
+		return complain(inv, EXIT_USAGE, "--guest: %s", err.text);
 	if (opt->token_file && wire_token_load(&token, opt->token_file, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	allow_many_files(&usual);

@@ -203,8 +203,6 @@ static enum exit_code run(const struct invocation *inv)
 
 	if (!inputs.nr_paths && !inputs.nr_guests)
 		return complain(inv, EXIT_USAGE, "which traces? see sonde analyze --help");
-	if (trace_options_check(inv, &opt->traces))
-		return EXIT_USAGE;
 	if (inv->common.output)
 		snprintf(output, sizeof(output), "%s", inv->common.output);
 	else if (inv->nr_operands)

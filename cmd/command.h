@@ -90,6 +90,9 @@ enum exit_code with_input(const struct invocation *inv,
 
 /* The --time window of @run; false: the user has been told what is wrong with it. */
 bool get_window(const struct invocation *inv, struct sonde_run *run, int64_t *begin, int64_t *end);
+/* The same of another option than --time. */
+bool get_window_of(const struct invocation *inv, struct sonde_run *run, const char *option,
+		   const char *text, int64_t *begin, int64_t *end);
 
 /* --format json */
 static inline bool is_json(const struct invocation *inv)

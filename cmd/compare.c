@@ -23,7 +23,7 @@ struct compare_options {
 static const struct option_row option_rows[] = {
 	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
 	 "changes of each kind (default 15, and 5 that are not proven; JSON and CSV have all of them)", 0},
-	{0, "match", OPTION_LIST, FIELD(match), "A=B", NULL,
+	{0, "match", OPTION_PAIRS, FIELD(match), "A=B", NULL,
 	 "machine A of the first run is B of the second; may be repeated", 0},
 	{0, "time2", OPTION_TEXT, FIELD(time2), "A,B", NULL,
 	 "window in the second run (default: as --time in the first)", 0},
@@ -70,17 +70,17 @@ static enum exit_code open_runs(const struct invocation *inv, struct comparison 
 	const struct compare_options *opt = inv->values;
 
 	for (unsigned i = 0; i < 2; i++) {
+		const char *time = i && opt->time2 ? opt->time2 : inv->common.time;
 		struct invocation one = *inv;
 		enum exit_code code;
 
 		one.operands = inv->operands + i;
 		one.nr_operands = 1;
-		if (i && opt->time2)
-			one.common.time = opt->time2;
 		code = open_input(&one, &p->runs[i]);
 		if (code)
 			return code;
-		if (!get_window(&one, p->runs[i], &p->begin[i], &p->end[i]))
+		if (!get_window_of(inv, p->runs[i], i && opt->time2 ? "time2" : "time", time,
+				   &p->begin[i], &p->end[i]))
 			return EXIT_USAGE;
 	}
 	return EXIT_DONE;

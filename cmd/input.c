@@ -141,9 +141,9 @@ static bool sticks_out(struct sonde_run *run, const char *text, size_t len)
 }
 
 /* Numbers are of what there is: who asked for more is told. */
-static void tell_clipped(const struct invocation *inv, struct sonde_run *run)
+static void tell_clipped(const struct invocation *inv, struct sonde_run *run, const char *option,
+			 const char *text)
 {
-	const char *text = inv->common.time;
 	const char *comma = text ? strchr(text, ',') : NULL;
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	char from[UNIT_TEXT], to[UNIT_TEXT];
@@ -153,19 +153,25 @@ static void tell_clipped(const struct invocation *inv, struct sonde_run *run)
 	     !sticks_out(run, comma + 1, strlen(comma + 1))))
 		return;
 	complain(inv, EXIT_DONE,
-		 "--time: the run lasts from %s to %s only; the rest of \"%s\" is left out",
+		 "--%s: the run lasts from %s to %s only; the rest of \"%s\" is left out", option,
 		 unit_time(from, sonde_run_begin(run), is_ns),
 		 unit_time(to, sonde_run_end(run), is_ns), text);
 }
 
-bool get_window(const struct invocation *inv, struct sonde_run *run, int64_t *begin, int64_t *end)
+bool get_window_of(const struct invocation *inv, struct sonde_run *run, const char *option,
+		   const char *text, int64_t *begin, int64_t *end)
 {
 	struct sonde_error err = {0};
 
-	if (!sonde_run_window(run, inv->common.time, begin, end, &err)) {
-		tell_clipped(inv, run);
+	if (!sonde_run_window(run, text, begin, end, &err)) {
+		tell_clipped(inv, run, option, text);
 		return true;
 	}
-	complain(inv, EXIT_USAGE, "--time: %s", err.text);
+	complain(inv, EXIT_USAGE, "--%s: %s", option, err.text);
 	return false;
+}
+
+bool get_window(const struct invocation *inv, struct sonde_run *run, int64_t *begin, int64_t *end)
+{
+	return get_window_of(inv, run, "time", inv->common.time, begin, end);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/options.h"
+#include "base/number.h"
+#include "cmd/duration.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,9 +108,49 @@ static int set_number(const struct option_row *row, uint64_t *out, const char *t
 		return 0;
 	/* 0 stands for an option that was not given. */
 	if (end != text && !*end && !*out)
-		snprintf(problem, OPTION_PROBLEM, "--%s: a number from 1 on is expected", row->name);
+		snprintf(problem, OPTION_PROBLEM, "--%s: a number from 1 on is expected",
+			 row->name);
 	else
 		snprintf(problem, OPTION_PROBLEM, "--%s: \"%s\" is not a number", row->name, text);
+	return -EINVAL;
+}
+
+static bool is_cpu(const char *text)
+{
+	return *text && strspn(text, "0123456789") == strlen(text) &&
+	       strtoul(text, NULL, 10) <= INT_MAX;
+}
+
+static bool is_well_formed(const struct option_row *row, const char *text)
+{
+	const char *equals = strchr(text, '=');
+	bool is_pair = equals && equals != text && equals[1];
+	double seconds;
+	int64_t number;
+
+	switch (row->kind) {
+	case OPTION_PAIRS:
+		return is_pair;
+	case OPTION_OFFSETS:
+		return is_pair && number_parse(equals + 1, &number);
+	case OPTION_CPUS:
+		return is_cpu(text);
+	case OPTION_TIME:
+		return parse_duration(text, &seconds);
+	default:
+		return true;
+	}
+}
+
+static int complain_form(const struct option_row *row, const char *text, char *problem)
+{
+	bool is_form = row->kind != OPTION_CPUS && row->kind != OPTION_TIME;
+
+	snprintf(problem, OPTION_PROBLEM, "--%s: \"%.60s\" is not %s%.60s", row->name, text,
+		 is_form ? "like " : "",
+		 is_form		    ? row->arg
+		 : row->kind == OPTION_CPUS ? "a CPU's number"
+					    : "a time such as 10s or 200ms");
 	return -EINVAL;
 }
 
@@ -128,6 +171,8 @@ static int set_value(const struct option_row *row, void *values, const char *tex
 {
 	void *value = (char *)values + row->offset;
 
+	if (row->arg && !is_well_formed(row, text))
+		return complain_form(row, text, problem);
 	switch (row->kind) {
 	case OPTION_FLAG:
 		*(bool *)value = true;
@@ -138,6 +183,9 @@ static int set_value(const struct option_row *row, void *values, const char *tex
 	case OPTION_NUMBER:
 		return set_number(row, value, text, problem);
 	case OPTION_LIST:
+	case OPTION_PAIRS:
+	case OPTION_OFFSETS:
+	case OPTION_CPUS:
 		return list_add(value, text, problem);
 	case OPTION_CHOICE:
 		if (!is_choice(row->choices, text)) {
@@ -148,6 +196,7 @@ static int set_value(const struct option_row *row, void *values, const char *tex
 		*(const char **)value = text;
 		return 0;
 	case OPTION_TEXT:
+	case OPTION_TIME:
 		*(const char **)value = text;
 		return 0;
 	}
@@ -186,7 +235,7 @@ int options_parse(const struct option_set *sets, unsigned nr_sets, int argc, cha
 void options_release(const struct option_set *set)
 {
 	for (unsigned i = 0; i < set->nr; i++) {
-		if (set->rows[i].kind == OPTION_LIST) {
+		if (option_is_list(&set->rows[i])) {
 			struct text_list *list =
 				(void *)((char *)set->values + set->rows[i].offset);
 

@@ -6,15 +6,21 @@
 
 /*
  * Options are tables.  One row makes the option be parsed, described by --help and completed by
- * the shell, so that the three cannot disagree.
+ * the shell, so that the three cannot disagree.  What a value looks like is its kind: a malformed
+ * one is refused here, before anything is done.
  */
 enum option_kind {
 	OPTION_FLAG,   /* bool: true */
 	OPTION_COUNT,  /* unsigned: how often it was given */
 	OPTION_TEXT,   /* const char * */
 	OPTION_NUMBER, /* uint64_t, 1 or more */
-	OPTION_LIST,   /* struct text_list: may be given again and again */
+	OPTION_TIME,   /* const char *: a length of time, as cmd/duration.h has it */
 	OPTION_CHOICE, /* const char *: one of @choices */
+	/* These may be given again and again: a struct text_list. */
+	OPTION_LIST,
+	OPTION_PAIRS,   /* each NAME=SOMETHING, none of them empty */
+	OPTION_OFFSETS, /* each NAME=NUMBER, as base/number.h has it */
+	OPTION_CPUS,	/* each a CPU's number */
 };
 
 struct option_row {
@@ -64,6 +70,11 @@ struct option_set {
 	void *values;
 };
 
+static inline bool option_is_list(const struct option_row *row)
+{
+	return row->kind >= OPTION_LIST;
+}
+
 static inline bool option_taken(const struct option_set *set, const struct option_row *row)
 {
 	return !row->mask || row->mask & set->mask;
@@ -78,7 +89,7 @@ static inline bool option_taken(const struct option_set *set, const struct optio
 int options_parse(const struct option_set *sets, unsigned nr_sets, int argc, char **argv,
 		  char problem[static OPTION_PROBLEM]);
 
-/* Releases what OPTION_LIST options have allocated. */
+/* Releases what lists have allocated. */
 void options_release(const struct option_set *set);
 
 #endif

@@ -40,7 +40,7 @@ static const struct option_row option_rows[] = {
 	 "the question: cpu (default), wait, io, boot, all; several with commas", 0},
 	{'e', "event", OPTION_LIST, FIELD(events), "SYSTEM:EVENT", NULL,
 	 "record this event, too (SYSTEM alone: all of its events)", 0},
-	{0, "duration", OPTION_TEXT, FIELD(duration), "TIME", NULL,
+	{0, "duration", OPTION_TIME, FIELD(duration), "TIME", NULL,
 	 "end after TIME: 10, 10s, 500ms, 2m", 0},
 	{0, "tracer", OPTION_CHOICE, FIELD(tracer), "NAME", "ftrace|lttng",
 	 "of this machine: ftrace (default) or lttng; agents in guests use ftrace", 0},
@@ -373,6 +373,18 @@ static enum exit_code end(struct session *s, enum ending ending)
 	return EXIT_DONE;
 }
 
+static bool check_events(const struct invocation *inv, const struct text_list *events)
+{
+	for (unsigned i = 0; i < events->nr; i++) {
+		if (event_is_named(events->items[i]))
+			continue;
+		complain(inv, EXIT_USAGE, "--event: \"%s\" is not like SYSTEM:EVENT",
+			 events->items[i]);
+		return false;
+	}
+	return true;
+}
+
 /* False: the user's is too long. */
 static bool choose_path(const struct invocation *inv, char *out, size_t room)
 {
@@ -398,10 +410,10 @@ static enum exit_code record(const struct invocation *inv, const struct record_c
 	char length[UNIT_TEXT];
 	int ret;
 
-	if (opt->duration && !parse_duration(opt->duration, &s.duration_s))
-		return complain(inv, EXIT_USAGE,
-				"--duration: \"%s\" is not a time like 10s or 500ms",
-				opt->duration);
+	if (opt->duration)
+		parse_duration(opt->duration, &s.duration_s);
+	if (guests_check(inv, &opt->guests) || !check_events(inv, &opt->events))
+		return EXIT_USAGE;
 	if (opt->purpose && purpose_parse(opt->purpose, &s.purpose, &err))
 		return complain(inv, EXIT_USAGE, "--for: %s", err.text);
 	if (opt->buffer_kb > BUFFER_KB_MAX)

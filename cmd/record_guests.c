@@ -249,6 +249,17 @@ static int check_named(struct guests *g, const struct text_list *list, struct er
 	return 0;
 }
 
+enum exit_code guests_check(const struct invocation *inv, const struct guest_options *opt)
+{
+	struct error err = {0};
+
+	for (unsigned i = 0; i < opt->guests.nr; i++) {
+		if (remote_spec_check(opt->guests.items[i], &err))
+			return complain(inv, EXIT_USAGE, "--guest: %s", err.text);
+	}
+	return EXIT_DONE;
+}
+
 int guests_connect(struct guests **out, const struct invocation *inv,
 		   const struct guest_options *opt, struct run *run, struct run_machine *host,
 		   const struct record_options *record, struct error *err)

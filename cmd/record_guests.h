@@ -73,6 +73,9 @@ struct guest_options {
 
 struct guests;
 
+/* EXIT_DONE, or one that is named cannot be meant; the user has been told. */
+enum exit_code guests_check(const struct invocation *inv, const struct guest_options *opt);
+
 /*
  * Greets the agents.  An error: a guest that was named cannot be recorded (of "all", it can be that
  * there are none).  *out is NULL when no guest is asked for.

@@ -30,13 +30,13 @@ static const struct option_row option_rows[] = {
 	{0, "vm", OPTION_LIST, FIELD(vms), "NAME|UUID|pid:N", NULL,
 	 "a VM that may listen, by name, UUID or process; again for more", 0},
 	{0, "all-vms", OPTION_FLAG, FIELD(all_vms), NULL, NULL, "any VM may listen", 0},
-	{0, "resolution", OPTION_TEXT, FIELD(resolution), "TIME", NULL,
+	{0, "resolution", OPTION_TIME, FIELD(resolution), "TIME", NULL,
 	 "steps of time in which a guest is told what others did (default: 1ms)", 0},
-	{'d', "duration", OPTION_TEXT, FIELD(duration), "TIME", NULL,
+	{'d', "duration", OPTION_TIME, FIELD(duration), "TIME", NULL,
 	 "end after so long: 10s, 2m (default: until ^C)", 0},
-	{0, "period", OPTION_TEXT, FIELD(period), "TIME", NULL,
+	{0, "period", OPTION_TIME, FIELD(period), "TIME", NULL,
 	 "how often guests are told, up to 500ms (default: 100ms)", 0},
-	{0, "least", OPTION_TEXT, FIELD(least), "TIME", NULL,
+	{0, "least", OPTION_TIME, FIELD(least), "TIME", NULL,
 	 "exits as long as this are told one by one, shorter ones in sums (default: 20us)", 0},
 };
 
@@ -64,13 +64,10 @@ static void tell_notice(const char *text, void *data)
 		complain(inv, EXIT_DONE, "%s", text);
 }
 
-/* One of the options that are times; false: the user has been told. */
-static bool get_time(const struct invocation *inv, const char *name, const char *text, double *out)
+static void get_time(const char *text, double *out)
 {
-	if (!text || parse_duration(text, out))
-		return true;
-	complain(inv, EXIT_USAGE, "--%s %s: not a time such as 10s or 200ms", name, text);
-	return false;
+	if (text)
+		parse_duration(text, out);
 }
 
 static void serve_until(struct stolen_share *s, double seconds, double period)
@@ -99,11 +96,15 @@ static enum exit_code run_share(const struct invocation *inv)
 	if (inv->nr_operands)
 		return complain(inv, EXIT_USAGE, "what is \"%s\"? see sonde share --help",
 				inv->operands[0]);
-	if (!get_time(inv, "duration", opt->duration, &seconds) ||
-	    !get_time(inv, "period", opt->period, &period) ||
-	    !get_time(inv, "resolution", opt->resolution, &resolution) ||
-	    !get_time(inv, "least", opt->least, &least))
-		return EXIT_USAGE;
+	get_time(opt->duration, &seconds);
+	get_time(opt->period, &period);
+	get_time(opt->resolution, &resolution);
+	get_time(opt->least, &least);
+	for (unsigned i = 0; i < opt->vms.nr; i++) {
+		if (!stolen_is_name(opt->vms.items[i]))
+			return complain(inv, EXIT_USAGE, "--vm: \"%s\" names no VM",
+					opt->vms.items[i]);
+	}
 	if (!opt->vms.nr && !opt->all_vms)
 		return complain(inv, EXIT_USAGE,
 				"who may listen? --vm NAME, for each VM, or --all-vms");

@@ -23,7 +23,7 @@ struct state_options {
 static const struct option_row option_rows[] = {
 	{0, "at", OPTION_TEXT, FIELD(at), "T", NULL,
 	 "the moment: +1.5s, 12.345, 50%, tsc:N, 13:00:00.5 (default: the beginning)", 0},
-	{0, "cpu", OPTION_LIST, FIELD(cpus), "N", NULL, "only physical CPU N; may be repeated", 0},
+	{0, "cpu", OPTION_CPUS, FIELD(cpus), "N", NULL, "only physical CPU N; may be repeated", 0},
 };
 
 static bool cpu_wanted(const struct state_options *opt, int cpu)
@@ -173,10 +173,7 @@ static bool cpus_exist(const struct invocation *inv, struct sonde_run *run)
 	const struct state_options *opt = inv->values;
 
 	for (unsigned i = 0; i < opt->cpus.nr; i++) {
-		char *end;
-		long cpu = strtol(opt->cpus.items[i], &end, 10);
-
-		if (*end || sonde_find_cpu(run, 0, (int)cpu) < 0) {
+		if (sonde_find_cpu(run, 0, atoi(opt->cpus.items[i])) < 0) {
 			complain(inv, EXIT_USAGE, "--cpu: the host has no CPU \"%s\"",
 				 opt->cpus.items[i]);
 			return false;
@@ -185,16 +182,47 @@ static bool cpus_exist(const struct invocation *inv, struct sonde_run *run)
 	return true;
 }
 
+/* From when on CPU @cpu is known first, at or after @from; @end: it is not before. */
+static int64_t known_from(struct sonde_run *run, int cpu, int64_t from, int64_t end)
+{
+	struct sonde_stack stack;
+
+	while (from < end && !sonde_stack_at(run, cpu, from, &stack) &&
+	       stack.mode == SONDE_MODE_UNKNOWN && stack.end > from)
+		from = stack.end;
+	return from < end ? from : end;
+}
+
+/* The first moment, where the host was traced, at which one of the CPUs is known; where none ever
+ * is, the first of all. */
+static int64_t default_moment(const struct invocation *inv, struct sonde_run *run)
+{
+	int64_t begin, end, best;
+
+	sonde_run_traced(run, &begin, &end);
+	best = end;
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+		struct sonde_cpu cpu;
+
+		sonde_cpu(run, row, &cpu);
+		if (cpu.machine == 0 && cpu_wanted(inv->values, cpu.number))
+			best = known_from(run, cpu.number, begin, best);
+	}
+	return best < end ? best : begin;
+}
+
 static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 {
 	const struct state_options *opt = inv->values;
-	int64_t at, traced_end;
+	int64_t at;
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	char from[UNIT_TEXT], to[UNIT_TEXT];
 	struct sonde_error err = {0};
 	int ret;
 
-	sonde_run_traced(run, &at, &traced_end);
+	if (!cpus_exist(inv, run))
+		return EXIT_USAGE;
+	at = opt->at ? 0 : default_moment(inv, run);
 	if (opt->at && sonde_run_time(run, opt->at, &at, &err))
 		return complain(inv, EXIT_USAGE, "--at: %s", err.text);
 	if (at < sonde_run_begin(run) || at >= sonde_run_end(run))
@@ -206,8 +234,6 @@ static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 				is_ns && opt->at && time_is_bare(opt->at)
 					? " (without a unit it is in ns: write 12s for seconds)"
 					: "");
-	if (!cpus_exist(inv, run))
-		return EXIT_USAGE;
 	ret = is_json(inv) ? print_json(inv, run, at) : print_text(inv, run, at);
 	if (ret)
 		return complain(inv, EXIT_FAILED, "cannot read the history: %s", strerror(-ret));

@@ -27,10 +27,10 @@ struct stolen_options {
 #define STEP_US 50000
 
 static const struct option_row option_rows[] = {
-	{'d', "duration", OPTION_TEXT, FIELD(duration), "TIME", NULL,
+	{'d', "duration", OPTION_TIME, FIELD(duration), "TIME", NULL,
 	 "one summary of so long, beside what /proc/stat says", 0},
 	{'n', "count", OPTION_NUMBER, FIELD(count), "N", NULL, "end after N windows", 0},
-	{0, "delay", OPTION_TEXT, FIELD(delay), "TIME", NULL, "length of a window (default: 1s)",
+	{0, "delay", OPTION_TIME, FIELD(delay), "TIME", NULL, "length of a window (default: 1s)",
 	 0},
 	{'l', "list", OPTION_FLAG, FIELD(list), NULL, NULL,
 	 "each stretch as it is told, instead of sums", 0},
@@ -186,9 +186,10 @@ static enum exit_code run_stolen(const struct invocation *inv)
 	if (inv->nr_operands)
 		return complain(inv, EXIT_USAGE, "what is \"%s\"? see sonde stolen --help",
 				inv->operands[0]);
-	if ((opt->duration && !parse_duration(opt->duration, &seconds)) ||
-	    (opt->delay && !parse_duration(opt->delay, &delay)))
-		return complain(inv, EXIT_USAGE, "--duration and --delay are times such as 10s");
+	if (opt->duration)
+		parse_duration(opt->duration, &seconds);
+	if (opt->delay)
+		parse_duration(opt->delay, &delay);
 	code = open_device(inv, &r);
 	if (code)
 		return code;

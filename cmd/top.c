@@ -38,7 +38,7 @@ static const struct option_row option_rows[] = {
 	{'b', "batch", OPTION_FLAG, FIELD(batch), NULL, NULL,
 	 "print the tables, window after window, also on a terminal", 0},
 	{'n', "count", OPTION_NUMBER, FIELD(count), "N", NULL, "end after N windows", 0},
-	{'d', "delay", OPTION_TEXT, FIELD(delay), "TIME", NULL,
+	{'d', "delay", OPTION_TIME, FIELD(delay), "TIME", NULL,
 	 "length of a window: 1s, 200ms (default: 1s; --batch of a run: all of it)", 0},
 	{0, "threads", OPTION_NUMBER, FIELD(threads), "N", NULL,
 	 "how many threads are told of (default 20; JSON and on a terminal 200)", 0},
@@ -445,9 +445,8 @@ static enum exit_code run_top(const struct invocation *inv)
 	struct error err = {0};
 	enum exit_code code;
 
-	if (c.opt->delay && !parse_duration(c.opt->delay, &seconds))
-		return complain(inv, EXIT_USAGE, "--delay: \"%s\" is not a time like 1s or 500ms",
-				c.opt->delay);
+	if (c.opt->delay)
+		parse_duration(c.opt->delay, &seconds);
 	if (!recorded && inv->common.time)
 		return complain(inv, EXIT_USAGE, "--time is for a run; name its file");
 	c.length_ns = figure_round(seconds * 1e9);

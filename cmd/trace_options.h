@@ -2,8 +2,6 @@
 #ifndef CMD_TRACE_OPTIONS_H
 #define CMD_TRACE_OPTIONS_H
 
-#include <string.h>
-
 #include "base/types.h"
 #include "cmd/command.h"
 
@@ -20,7 +18,7 @@ struct trace_options {
 #define TRACE_OPTIONS(type, field)                                                                 \
 	{0,                                                                                        \
 	 "guest",                                                                                  \
-	 OPTION_LIST,                                                                              \
+	 OPTION_PAIRS,                                                                             \
 	 offsetof(type, field.guests),                                                             \
 	 "NAME=PATH",                                                                              \
 	 NULL,                                                                                     \
@@ -28,7 +26,7 @@ struct trace_options {
 	 0},                                                                                       \
 		{0,                                                                                \
 		 "parent",                                                                         \
-		 OPTION_LIST,                                                                      \
+		 OPTION_PAIRS,                                                                     \
 		 offsetof(type, field.parents),                                                    \
 		 "CHILD=PARENT",                                                                   \
 		 NULL,                                                                             \
@@ -36,7 +34,7 @@ struct trace_options {
 		 0},                                                                               \
 		{0,                                                                                \
 		 "tsc-offset",                                                                     \
-		 OPTION_LIST,                                                                      \
+		 OPTION_OFFSETS,                                                                   \
 		 offsetof(type, field.tsc_offsets),                                                \
 		 "NAME=N",                                                                         \
 		 NULL,                                                                             \
@@ -54,31 +52,6 @@ struct trace_options {
 		'j', "threads", OPTION_NUMBER, offsetof(type, field.threads), "N", NULL,           \
 			"use N threads (default: one per CPU)", 0                                  \
 	}
-
-/* EXIT_DONE, or what the user wrote is no NAME=SOMETHING. */
-static inline enum exit_code trace_options_check(const struct invocation *inv,
-						 const struct trace_options *opt)
-{
-	const struct {
-		const struct text_list *list;
-		const char *option, *form;
-	} rows[] = {
-		{&opt->guests, "guest", "NAME=PATH"},
-		{&opt->parents, "parent", "CHILD=PARENT"},
-		{&opt->tsc_offsets, "tsc-offset", "NAME=CYCLES"},
-	};
-
-	for (size_t r = 0; r < ARRAY_SIZE(rows); r++) {
-		for (unsigned i = 0; i < rows[r].list->nr; i++) {
-			const char *text = rows[r].list->items[i], *equals = strchr(text, '=');
-
-			if (!equals || equals == text || !equals[1])
-				return complain(inv, EXIT_USAGE, "--%s %s: %s is expected",
-						rows[r].option, text, rows[r].form);
-		}
-	}
-	return EXIT_DONE;
-}
 
 static inline struct sonde_inputs trace_inputs(const struct invocation *inv,
 					       const struct trace_options *opt)

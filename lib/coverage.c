@@ -2,7 +2,6 @@
 #include "lib/coverage.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/figure.h"
 #include "base/units.h"
@@ -25,18 +24,6 @@ static void tell_end(const struct trace *t, unsigned cpu, uint64_t ticks, const 
 	tell(text, data);
 }
 
-static bool is_told(const struct trace *t, unsigned cpu)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), ": CPU %u has no stream", cpu);
-	for (unsigned i = 0; i < t->problems.nr; i++) {
-		if (strstr(t->problems.list[i].text, text))
-			return true;
-	}
-	return false;
-}
-
 int coverage_tell(struct trace *t, void (*tell)(const char *text, void *data), void *data)
 {
 	struct cover c;
@@ -53,8 +40,7 @@ int coverage_tell(struct trace *t, void (*tell)(const char *text, void *data), v
 			text, sizeof(text),
 			"%s: there is no stream of CPU %u that can be read: nothing is known of it",
 			t->path, i);
-		/* The others have told already: source/cover.h. */
-		if (!cpu->there && !is_told(t, i))
+		if (!cpu->there && i < t->nr_cpus - t->nr_cpus_named)
 			tell(text, data);
 		if (cpu->late)
 			tell_end(t, i, count_less(cpu->first, c.all.first), "begins later than",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/inputs_told.h"
 #include "lib/inputs_within.h"
+#include "base/number.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -128,20 +129,10 @@ static int apply_offsets(struct topology_input *list, unsigned nr, const struct 
 {
 	for (unsigned p = 0; p < told->nr_tsc_offsets; p++) {
 		struct topology_input *machine = find_named(list, nr, told->tsc_offsets[p]);
-		const char *number;
-		char *end;
 
 		if (!machine)
 			return no_such_machine("--tsc-offset", told->tsc_offsets[p], err);
-		number = strchr(told->tsc_offsets[p], '=') + 1;
-		errno = 0;
-		machine->tsc_offset = strtoll(number, &end, 0);
-		/* KVM's debugfs prints the offset unsigned or signed, as it likes. */
-		if (errno == ERANGE && *number != '-') {
-			errno = 0;
-			machine->tsc_offset = (int64_t)strtoull(number, &end, 0);
-		}
-		if (errno || end == number || *end)
+		if (!number_parse(strchr(told->tsc_offsets[p], '=') + 1, &machine->tsc_offset))
 			return fail(err, -EINVAL, "--tsc-offset %s: NAME=CYCLES is expected",
 				    told->tsc_offsets[p]);
 		machine->has_tsc_offset = true;

@@ -149,7 +149,7 @@ int purpose_parse(const char *text, unsigned *purpose, struct error *err)
 	} names[] = {{"cpu", CPU}, {"wait", WAIT}, {"io", IO}, {"boot", BOOT}, {"all", RECORD_ALL}};
 
 	*purpose = 0;
-	while (*text) {
+	do {
 		size_t len = strcspn(text, ",");
 		unsigned found = 0;
 
@@ -162,7 +162,7 @@ int purpose_parse(const char *text, unsigned *purpose, struct error *err)
 				    (int)len, text);
 		*purpose |= found;
 		text += len + (text[len] == ',');
-	}
+	} while (*text);
 	return 0;
 }
 
@@ -276,7 +276,15 @@ static int add_system(int events_dir, const char *system, struct event_list *out
 	return ret;
 }
 
-/* "system:name", "system:*" or "system" */
+bool event_is_named(const char *text)
+{
+	const char *colon = strchr(text, ':');
+	const char *name = colon ? colon + 1 : "*";
+
+	return *text && text != colon && *name && !strchr(text, '/') && *text != '.' &&
+	       *name != '.';
+}
+
 static int add_named(int events_dir, const char *text, struct event_list *out, struct error *err)
 {
 	const char *colon = strchr(text, ':');
@@ -285,7 +293,7 @@ static int add_named(int events_dir, const char *text, struct event_list *out, s
 	int ret;
 
 	snprintf(system, sizeof(system), "%.*s", (int)strcspn(text, ":"), text);
-	if (!*system || strchr(text, '/') || system[0] == '.' || name[0] == '.')
+	if (!event_is_named(text))
 		return fail(err, -EINVAL, "\"%.100s\" is not an event: write SYSTEM:EVENT", text);
 	if (!strcmp(name, "*"))
 		ret = add_system(events_dir, system, out);

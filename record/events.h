@@ -69,6 +69,9 @@ struct event_gaps {
 	bool no_kvm; /* the kernel has no KVM events at all */
 };
 
+/* Whether @text may name events: "system:name", "system:*" or "system". */
+bool event_is_named(const char *text);
+
 /*
  * Chooses, from the events that exist below @events_dir (a tracefs' "events"), those of the table
  * that serve @purpose (event_purpose()), and those the user named (@extra: "system:name",

@@ -136,6 +136,30 @@ static int add_found(struct remote_targets *t, const char *wanted, struct error 
 	return ret;
 }
 
+static int no_name(const char *spec, struct error *err)
+{
+	return fail(err, -EINVAL, "\"%s\" has no name before \"=\"", spec);
+}
+
+static int keep_name(const char *name, char *address, size_t room, struct error *err)
+{
+	(void)err;
+	snprintf(address, room, "%s", name);
+	return 0;
+}
+
+int remote_spec_check(const char *spec, struct error *err)
+{
+	const char *equals = strchr(spec, '=');
+	struct link_target link;
+
+	if (!*spec)
+		return fail(err, -EINVAL, "\"\" names no guest");
+	if (equals == spec)
+		return no_name(spec, err);
+	return equals ? parse_link(&link, equals + 1, keep_name, err) : 0;
+}
+
 int remote_targets_add(struct remote_targets *t, const char *spec, remote_resolve_fn resolve,
 		       struct error *err)
 {
@@ -145,7 +169,7 @@ int remote_targets_add(struct remote_targets *t, const char *spec, remote_resolv
 	if (!equals)
 		return add_found(t, strcmp(spec, "all") ? spec : NULL, err);
 	if (equals == spec)
-		return fail(err, -EINVAL, "\"%s\" has no name before \"=\"", spec);
+		return no_name(spec, err);
 	target = add(t, spec, (size_t)(equals - spec), err);
 	if (!target)
 		return err ? err->code : -E2BIG;

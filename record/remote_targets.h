@@ -19,6 +19,9 @@ struct remote_targets {
  */
 typedef int (*remote_resolve_fn)(const char *name, char *address, size_t room, struct error *err);
 
+/* 0, or -EINVAL: no guest can be meant by that, whatever is found here. */
+int remote_spec_check(const char *spec, struct error *err);
+
 int remote_targets_add(struct remote_targets *t, const char *spec, remote_resolve_fn resolve,
 		       struct error *err);
 

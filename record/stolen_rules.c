@@ -21,6 +21,15 @@ static bool is_uuid(const char *text)
 	return !text[UUID_CHARS];
 }
 
+bool stolen_is_name(const char *text)
+{
+	const char *pid = text + strlen(PID_PREFIX);
+
+	if (strncmp(text, PID_PREFIX, strlen(PID_PREFIX)))
+		return *text;
+	return *pid >= '1' && *pid <= '9' && strspn(pid, "0123456789") == strlen(pid);
+}
+
 /* Who may choose a VM's name is not to get another's rights by its UUID, or its process. */
 static bool is_meant(const char *wanted, const struct vm_info *vm)
 {

@@ -31,6 +31,9 @@ struct stolen_rules {
 bool stolen_may_listen(const struct stolen_rules *rules, const struct vm_info *vm,
 		       const struct vms *all);
 
+/* Whether @text may mean a VM at all: a process has a number. */
+bool stolen_is_name(const char *text);
+
 /* The first text that means VMs of two processes, and which; NULL: none does. */
 const char *stolen_ambiguous(const struct stolen_rules *rules, const struct vms *all, int pids[2]);
 

@@ -323,8 +323,10 @@ int cover_count_cpus(struct trace *t)
 			      "%s: CPU %d has no stream, and its machine has one: nothing is known "
 			      "of it",
 			      t->path, cpu);
-	if (!ret && c.top >= (int)t->nr_cpus)
+	if (!ret && c.top >= (int)t->nr_cpus) {
+		t->nr_cpus_named += (unsigned)c.top + 1 - t->nr_cpus;
 		t->nr_cpus = (unsigned)c.top + 1;
+	}
 	if (!ret)
 		find_emptied(&c, t);
 out:

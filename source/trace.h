@@ -150,6 +150,8 @@ struct trace {
 	char tracer[32];            /* "lttng-modules 2.13.9", "trace-cmd 3.1.6" */
 	char hostname[65];          /* "" when the file does not say */
 	char release[65];           /* kernel release */
+	unsigned nr_cpus_named;     /* the last of nr_cpus: named by events, and without a stream,
+				       which is among the problems (source/cover.h) */
 	uint8_t uuid[16];           /* of the trace; zero when none */
 	uint64_t trace_id;          /* trace.dat TRACEID; 0 when none */
 	struct trace_guest *guests; /* trace.dat of a host: guests traced along with it */

@@ -174,15 +174,14 @@ says out "vm-b's clock is not tied to its host's: nothing bounds how wrong the t
 for wrong in "--parent vm-a" "--parent =host0" "--parent vm-a=" "--tsc-offset vm-a"; do
 	# shellcheck disable=SC2086
 	run 2 "$sonde" analyze samples/lttng $wrong -o "$scratch/x.sonde"
-	says err "$wrong: "
-	says err " is expected"
+	says err "${wrong%% *}: \"${wrong#* }\" is not like "
 	# shellcheck disable=SC2086
 	run 2 "$sonde" events samples/lttng $wrong
 done
-run 1 "$sonde" analyze samples/lttng --tsc-offset vm-a=far -o "$scratch/x.sonde"
-says err "NAME=CYCLES is expected"
+run 2 "$sonde" analyze samples/lttng --tsc-offset vm-a=far -o "$scratch/x.sonde"
+says err '--tsc-offset: "vm-a=far" is not like NAME=N'
 run 2 "$sonde" analyze samples/lttng --guest vm-a -o "$scratch/x.sonde"
-says err "NAME=PATH is expected"
+says err '--guest: "vm-a" is not like NAME=PATH'
 
 # The user's word about names and parents is taken.
 run 0 "$sonde" analyze samples/lttng --guest left=samples/lttng/vm-a --parent left=host0 \

@@ -92,7 +92,7 @@ says err 'no trace has an event called "no_such_event"'
 run 1 "$sonde" events -q samples/lttng -m vm-z
 says err 'there is no machine called "vm-z"'
 run 2 "$sonde" events -q samples/lttng --cpu x
-says err '"x" is no CPU number'
+says err '"x" is not a CPU'"'"'s number'
 run 1 "$sonde" events -q samples/lttng --cpu 99
 says err "no trace has a CPU 99"
 run 1 "$sonde" events -q samples/lttng -e sched_switch -n 3 --fields zz

@@ -106,6 +106,35 @@ def check_guests_only(scratch):
         lib.check(is_in is None or f"  {is_in}, process" in tree, tree)
 
 
+def check_first_known(scratch):
+    """state opens where something is known, when the host's trace begins with nothing that is; an answer from then on is the same."""
+    history = scratch / "late.sonde"
+    sonde("analyze", "-q", lib.ROOT / "samples/marks", "-o", history)
+    run = answer("info", history)
+    first = answer("state", history, "--at", run["traced_begin"] if isinstance(run["traced_begin"], str) else str(run["traced_begin"]))
+    lib.check({c["mode"] for c in first["cpus"]} == {"unknown"}, f"the control: {first}")
+    opened = answer("state", history)
+    known = [c["cpu"] for c in opened["cpus"] if c["mode"] != "unknown"]
+    lib.check(known and opened["at"] == min(c["end"] for c in first["cpus"] if c["cpu"] in known), opened)
+    lib.check(opened == answer("state", history, "--at", str(opened["at"])), "beside --at")
+    other = next(c["cpu"] for c in opened["cpus"] if c["cpu"] not in known)
+    lib.check(answer("state", history, "--cpu", str(other))["at"] > opened["at"], "of a CPU that is known later")
+
+
+def check_missing_stream_once(scratch):
+    """check says of a stream that is missing what tells of it, once, whatever the trace is called."""
+    trace = scratch / "a: CPU 1 has no stream"
+    shutil.copytree(LTTNG / "host0", trace)
+    for name in ("ch0_1", "index/ch0_1.idx"):
+        (trace / name).unlink()
+    found = answer_of_check(trace)
+    lib.check(sum("CPU 1 " in f for f in found) == 1, found)
+
+
+def answer_of_check(path):
+    return json.loads(sonde("check", path, "--format", "json", status=3).stdout)[0]["findings"]
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
@@ -114,6 +143,8 @@ def main():
         check_events(scratch)
         check_ended(scratch)
         check_guests_only(scratch)
+        check_first_known(scratch)
+        check_missing_stream_once(scratch)
 
 
 if __name__ == "__main__":

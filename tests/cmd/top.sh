@@ -50,7 +50,7 @@ json 'j[0]["threads"][0]["kept_by"]["ns"] <= j[0]["threads"][0]["kept"]'
 
 # ---- what it refuses
 run 2 "$sonde" top "$history" -d soon
-says err '--delay: "soon" is not a time like'
+says err '--delay: "soon" is not a time such as'
 run 2 "$sonde" top --time 1s,2s
 says err "--time is for a run"
 run 2 "$sonde" top "$history" --time 12,13

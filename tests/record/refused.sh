@@ -18,7 +18,7 @@ refused() {
 refused 1 'cannot start "/nonexistent/program": No such file' -- /nonexistent/program
 refused 1 'this kernel has no event "sched:no_such_event"' -e sched:no_such_event -- true
 refused 1 'this kernel has no event "no_such_system"' -e no_such_system -- true
-refused 1 'is not an event: write SYSTEM:EVENT' -e ../../sched -- true
+refused 2 'is not like SYSTEM:EVENT' -e ../../sched -- true
 refused 1 'ftrace has no clock "sundial" here; it has:' --clock sundial -- true
 refused 2 '--for: "tea" is not one of cpu, wait, io, boot, all' --for cpu,tea -- true
 refused 2 '"soon" is not a time' --duration soon
