@@ -292,10 +292,10 @@ bool is_less_specific(const struct sheet *s, size_t row)
 	return false;
 }
 
-bool same_keys(const struct sheet *s, size_t a, size_t b)
+bool same_keys_as(const struct sheet *s, const struct grid *g, size_t a, size_t b)
 {
 	for (int c = 0; c < (int)s->of->nr_columns; c++) {
-		union sonde_cell one = cell(&s->cut, a, c);
+		union sonde_cell one = cell(g, a, c);
 		union sonde_cell other = cell(&s->cut, b, c);
 
 		if (s->rules[c] == RULE_KEY &&
@@ -304,4 +304,9 @@ bool same_keys(const struct sheet *s, size_t a, size_t b)
 			return false;
 	}
 	return true;
+}
+
+bool same_keys(const struct sheet *s, size_t a, size_t b)
+{
+	return same_keys_as(s, &s->cut, a, b);
 }

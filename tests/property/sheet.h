@@ -24,6 +24,7 @@
  *	lists.c  tables with a row for each thing that happened: its time lies in that of one row of
  *		 the whole run that its keys fit
  *	sums.c   all other ones
+ *	beside.c what the sums have where the whole run's own evidence tells less
  *
  * Where the whole run itself knows less, for its traces contradict each other, the damaged one may
  * know more: that is counted.  A trace may show a gap in another: without it, the cut run says
@@ -62,6 +63,8 @@ struct sheet {
 	struct grid waits, wakeups; /* of the whole run, where wake-ups are compared */
 	struct grid preemptions;    /* the same, of table steal */
 	struct grid exits;	    /* the same, of table exit_cause */
+	struct grid beside[2];	    /* of the cut run: see beside.c */
+	int64_t beside_of;	    /* ... of which machine, + 1; 0 not read yet */
 	int64_t slack;		    /* the greatest that clocks may have moved at all */
 	int64_t gaps;		    /* of the whole run, which the cut one does not see */
 	struct listed {
@@ -77,6 +80,9 @@ static inline union sonde_cell cell(const struct grid *g, size_t row, int column
 }
 
 int grid_column(const struct grid *g, const char *name);
+int grid_get(struct grid *g, const struct side *side, const char *name, int64_t from, int64_t to,
+	     struct sonde_error *err);
+void grid_release(struct grid *g);
 
 bool sheet_is_skipped(const struct sonde_analysis *a);
 void sheet_rules(struct sheet *s, const struct sonde_analysis *a);
@@ -104,6 +110,8 @@ unsigned keys_fit(const struct pair *p, struct sheet *s, size_t cut, size_t whol
 /* A row that says less than others may stand for several of these, one after the other. */
 bool is_less_specific(const struct sheet *s, size_t row);
 bool same_keys(const struct sheet *s, size_t a, size_t b); /* rows of the second history */
+/* ... of which the first is one of another grid of the same table. */
+bool same_keys_as(const struct sheet *s, const struct grid *g, size_t a, size_t b);
 bool causes_fit(const char *cut, const char *whole);
 
 /* ---- lists.c, sums.c ----------------------------------------------------------------------- */
@@ -119,6 +127,8 @@ bool is_wakeup_from_outside(const struct pair *p, const struct sheet *s, int64_t
 /* The vCPU goes on there in the whole run, too, as far as that knows. */
 void check_wait(struct pair *p, const struct sheet *s, size_t row);
 
+/* What a row has in @column, of which only the outer host tells: see beside.c. */
+int64_t told_beside(const struct pair *p, struct sheet *s, size_t row, int column);
 void check_summed(struct pair *p, struct sheet *s, size_t row);
 /* The sums that `sonde report` prints: all time of all CPUs, each moment once; and of that no more
  * is known. */

@@ -258,37 +258,6 @@ static int64_t gaps_of_longest(const struct pair *p, const struct sheet *s, size
 		       time_in_whole(p, from + value) + s->slack, &longest);
 }
 
-/* How often a VM exited in a window of the second history. */
-static int64_t exits_in(const struct pair *p, int64_t machine, int64_t from, int64_t to)
-{
-	struct sonde_facts *f = NULL;
-	struct sonde_error err;
-	int64_t nr = 0;
-
-	if (from < to && !sonde_facts_get(&f, p->cut.run, "hypervisor", from, to, &err)) {
-		int vm = sonde_facts_column(f, "vm"), exits = sonde_facts_column(f, "exits");
-
-		for (size_t i = 0; i < sonde_facts_nr_rows(f); i++) {
-			if (sonde_facts_cell(f, i, (unsigned)vm).i == machine)
-				nr += sonde_facts_cell(f, i, (unsigned)exits).i;
-		}
-	}
-	sonde_facts_free(f);
-	return nr;
-}
-
-/* How often a nested VM exited before its host's trace begins and after its end, which only the
- * outer one tells of, and only where that trace is missing. */
-static int64_t exits_beside_its_host(const struct pair *p, const struct sheet *s, size_t row)
-{
-	int64_t machine = cell(&s->cut, row, 0).i, since, until;
-
-	if (strcmp(s->of->name, "hypervisor") != 0 || !host_trace_tells(p, machine, &since, &until))
-		return 0;
-	return exits_in(p, machine, sonde_run_begin(p->cut.run), time_in_cut(p, since)) +
-	       exits_in(p, machine, time_in_cut(p, until), sonde_run_end(p->cut.run));
-}
-
 /* Without the trace of the VM that the guest is in, the longest of its wake-ups is one all the
  * same, as that VM's host saw it. */
 static bool longest_is_from_outside(const struct pair *p, const struct sheet *s, size_t row,
@@ -356,7 +325,7 @@ static int64_t lie_of(const struct pair *p, const struct sheet *s, size_t row, i
 struct bounds {
 	struct limits limits, more, threads;
 	bool joined;
-	int64_t untold, beside, gaps;
+	int64_t untold, gaps;
 };
 
 static void find_bounds(const struct pair *p, struct sheet *s, size_t row, struct bounds *b)
@@ -366,7 +335,6 @@ static void find_bounds(const struct pair *p, struct sheet *s, size_t row, struc
 	*b = (struct bounds){
 		.joined = is_less_specific(s, row),
 		.untold = untold_wakeups(p, s, row),
-		.beside = exits_beside_its_host(p, s, row),
 		.gaps = gaps_of(p, s, row, INT64_MIN, INT64_MAX, &longest),
 	};
 	for (size_t i = 0; i < s->whole.nr; i++) {
@@ -386,14 +354,19 @@ static void find_bounds(const struct pair *p, struct sheet *s, size_t row, struc
 }
 
 /* Each piece of time may have grown by what its ends may have moved. */
-static int64_t most_of(const struct pair *p, const struct sheet *s, size_t row,
-		       const struct bounds *b, int column, int64_t value)
+static int64_t most_of(const struct pair *p, struct sheet *s, size_t row, const struct bounds *b,
+		       int column, int64_t value)
 {
 	int64_t most =
 		s->preemptions.of ? stolen(p, s, row, column) : limit_of(s, &b->limits, column);
+	int64_t beside = told_beside(p, s, row, column);
 
+	if (s->rules[column] == RULE_SUM)
+		most += beside;
+	else if (beside > most)
+		most = beside;
 	if (s->of->columns[column].type != SONDE_COL_NS)
-		return most + most / 50 + 1 + b->untold + b->beside;
+		return most + most / 50 + 1 + b->untold;
 	most += told_as_own(s, row, &b->limits, column);
 	if (s->rules[column] == RULE_SUM)
 		return most + most / 20 + 20 * s->slack + b->gaps;

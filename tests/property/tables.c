@@ -14,11 +14,10 @@ int grid_column(const struct grid *g, const char *name)
 	return sonde_facts_column(g->facts, name);
 }
 
-static int grid_get(struct grid *g, const struct side *side, const char *name,
-		    struct sonde_error *err)
+int grid_get(struct grid *g, const struct side *side, const char *name, int64_t from, int64_t to,
+	     struct sonde_error *err)
 {
-	int ret = sonde_facts_get(&g->facts, side->run, name, sonde_run_begin(side->run),
-				  sonde_run_end(side->run), err);
+	int ret = sonde_facts_get(&g->facts, side->run, name, from, to, err);
 	size_t columns, nr;
 
 	if (ret)
@@ -35,10 +34,16 @@ static int grid_get(struct grid *g, const struct side *side, const char *name,
 	return 0;
 }
 
-static void grid_release(struct grid *g)
+void grid_release(struct grid *g)
 {
 	sonde_facts_free(g->facts);
 	free(g->cells);
+}
+
+static int grid_get_all(struct grid *g, const struct side *side, const char *name,
+			struct sonde_error *err)
+{
+	return grid_get(g, side, name, sonde_run_begin(side->run), sonde_run_end(side->run), err);
 }
 
 /* The greatest that clocks may have moved at all. */
@@ -194,18 +199,18 @@ static int sheet_open(struct sheet *s, const struct pair *p, const struct sonde_
 	int ret;
 
 	sheet_rules(s, a);
-	ret = grid_get(&s->cut, &p->cut, a->name, err);
+	ret = grid_get_all(&s->cut, &p->cut, a->name, err);
 	if (!ret)
-		ret = grid_get(&s->whole, &p->whole, a->name, err);
+		ret = grid_get_all(&s->whole, &p->whole, a->name, err);
 	if (!ret && !strncmp(a->name, "wakeup", 6)) {
-		ret = grid_get(&s->waits, &p->whole, "wait_list", err);
+		ret = grid_get_all(&s->waits, &p->whole, "wait_list", err);
 		if (!ret)
-			ret = grid_get(&s->wakeups, &p->whole, "wakeup_list", err);
+			ret = grid_get_all(&s->wakeups, &p->whole, "wakeup_list", err);
 	}
 	if (!ret && !strcmp(a->name, "steal"))
-		ret = grid_get(&s->preemptions, &p->whole, "preemption_list", err);
+		ret = grid_get_all(&s->preemptions, &p->whole, "preemption_list", err);
 	if (!ret && !strcmp(a->name, "exit_cause"))
-		ret = grid_get(&s->exits, &p->whole, "exits", err);
+		ret = grid_get_all(&s->exits, &p->whole, "exits", err);
 	if (ret)
 		return ret;
 	keys_init(s);
@@ -224,6 +229,8 @@ static void sheet_close(struct sheet *s)
 	grid_release(&s->wakeups);
 	grid_release(&s->preemptions);
 	grid_release(&s->exits);
+	grid_release(&s->beside[0]);
+	grid_release(&s->beside[1]);
 }
 
 static void compare_sheet(struct pair *p, struct sheet *s)
