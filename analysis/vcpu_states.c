@@ -60,9 +60,10 @@ struct scan {
 	uint32_t nr_contexts;
 	struct off {
 		ns_t shares[NR_OFF]; /* from SHARE_READY on */
-	} *off; /* owned, per CPU row: how long it was ready but not running; NULL: each is asked for */
-	uint8_t *kinds;	  /* owned: per context + 1, enum share for this vCPU, or KIND_* */
-	uint32_t *known;  /* owned: of which contexts that is known */
+	} * off; /* owned, per CPU row: how long it was ready but not running; NULL: each is asked
+		    for */
+	uint8_t *kinds;	 /* owned: per context + 1, enum share for this vCPU, or KIND_* */
+	uint32_t *known; /* owned: of which contexts that is known */
 	uint32_t nr_known;
 	int64_t *parents; /* owned, per machine */
 	int64_t vcpu;
@@ -154,8 +155,8 @@ static enum share share_of(const struct scan *s, const struct sonde_context *c)
 	return SHARE_INHERITED;
 }
 
-/* From the exit by which it halts to the next entry, the hypervisor's work is for the halt, also where
- * the exit is not named. */
+/* From the exit by which it halts to the next entry, the hypervisor's work is for the halt, also
+ * where the exit is not named. */
 static enum share share_of_kvm(struct scan *s, ns_t t)
 {
 	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
@@ -171,9 +172,8 @@ static enum share share_of_kvm(struct scan *s, ns_t t)
 
 static enum share share_of_context(struct scan *s, uint32_t value)
 {
-	enum share share = value && value <= s->nr_contexts
-				   ? share_of(s, &s->contexts[value - 1])
-				   : SHARE_UNKNOWN;
+	enum share share = value && value <= s->nr_contexts ? share_of(s, &s->contexts[value - 1])
+							    : SHARE_UNKNOWN;
 
 	if (value <= s->nr_contexts) {
 		s->kinds[value] = (uint8_t)(share == SHARE_KVM ? KIND_KVM : share);
@@ -182,8 +182,10 @@ static enum share share_of_context(struct scan *s, uint32_t value)
 	return share;
 }
 
-/* What is not found by the context alone: KVM works on from what it was called for to the halt, too. */
-static __attribute__((noinline)) void add_time(struct scan *s, uint32_t value, unsigned kind, ns_t from, ns_t to)
+/* What is not found by the context alone: KVM works on from what it was called for to the halt,
+ * too. */
+static __attribute__((noinline)) void add_time(struct scan *s, uint32_t value, unsigned kind,
+					       ns_t from, ns_t to)
 {
 	enum share share = kind == KIND_ASK ? share_of_context(s, value) : SHARE_KVM;
 
@@ -267,7 +269,8 @@ static bool note_preemption(const struct preemption *p, void *data)
 static int read_preemptions(struct scan *s, struct error *err)
 {
 	s->off = calloc((size_t)sonde_nr_cpus(s->run) + 1, sizeof(*s->off));
-	return s->off ? preemption_parts(s->run, s->begin, s->end, note_preemption, s, err) : -ENOMEM;
+	return s->off ? preemption_parts(s->run, s->begin, s->end, note_preemption, s, err)
+		      : -ENOMEM;
 }
 
 static bool add_preemption(const struct preemption *p, void *data)
@@ -295,8 +298,8 @@ static bool each_state(const struct sonde_interval *i, void *data)
 
 	switch (i->value) {
 	case VCPU_ON_CPU:
-		s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, from, to,
-					each_run, s);
+		s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, from, to, each_run,
+					s);
 		break;
 	case VCPU_WAITING:
 		s->shares[share_of_wait(s, from)] += to - from;
@@ -365,8 +368,8 @@ static bool read_tables(struct scan *s)
 }
 
 /* @vcpus: NULL all of them. */
-static int find_some(struct sonde_facts *out, struct sonde_run *run, const uint32_t *vcpus, int64_t nr,
-		     ns_t begin, ns_t end, struct error *err)
+static int find_some(struct sonde_facts *out, struct sonde_run *run, const uint32_t *vcpus,
+		     int64_t nr, ns_t begin, ns_t end, struct error *err)
 {
 	struct scan s = {.run = run, .begin = begin, .end = end};
 	int ret = cpu_users_get(&s.users, run);
@@ -390,8 +393,8 @@ static int find_vcpu_states(struct sonde_facts *out, struct sonde_run *run, ns_t
 	return find_some(out, run, NULL, sonde_nr_cpus(run), begin, end, err);
 }
 
-int vcpu_states_of(struct sonde_facts **out, struct sonde_run *run, const uint32_t *vcpus, uint32_t nr,
-		   ns_t begin, ns_t end, struct error *err)
+int vcpu_states_of(struct sonde_facts **out, struct sonde_run *run, const uint32_t *vcpus,
+		   uint32_t nr, ns_t begin, ns_t end, struct error *err)
 {
 	struct sonde_facts *f = calloc(1, sizeof(*f));
 	int ret;

@@ -271,8 +271,8 @@ static bool has_halted(const struct vcpu *v)
 	return !v->host || v->host->state == THREAD_DEAD || (v->resting && v->halted == HALTED_YES);
 }
 
-/* On another one of its vCPUs the VM may run the guest, or wake it.  Who has halted leaves the list only here, so each
- * look at one that has is paid for by its having been up. */
+/* On another one of its vCPUs the VM may run the guest, or wake it.  Who has halted leaves the list
+ * only here, so each look at one that has is paid for by its having been up. */
 static bool all_rest(struct machine_state *vm)
 {
 	while (vm->unhalted && has_halted(&vm->unhalted->vcpu)) {

@@ -144,7 +144,7 @@ void wake_sleep(struct thread *host)
 	struct vcpu *v = &host->vcpu->vcpu;
 
 	if (!v->resting)
-		rest(host->vcpu, !v->seen	   ? HALTED_UNSEEN
+		rest(host->vcpu, !v->seen	  ? HALTED_UNSEEN
 				 : v->reason >= 0 ? HALTED_NO
 						  : HALTED_UNKNOWN);
 	v->waited = true;
@@ -165,8 +165,8 @@ static struct note verdict(const struct vcpu *v)
 {
 	bool sees_deliveries = v->host->machine->sees_deliveries;
 	struct note n = v->note;
-	bool unseen = v->halted == HALTED_UNSEEN ||
-		      (v->halted == HALTED_UNKNOWN && v->rest_at == NS_MIN);
+	bool unseen =
+		v->halted == HALTED_UNSEEN || (v->halted == HALTED_UNKNOWN && v->rest_at == NS_MIN);
 
 	if (!v->waited && v->halted >= HALTED_NO && v->host->machine->sees_halts)
 		return (struct note){
@@ -215,8 +215,8 @@ static void end_rest(struct cpu *vcpu)
 {
 	struct note n = verdict(&vcpu->vcpu);
 
-	if (unlikely(may_have_missed(&vcpu->vcpu, vcpu->vcpu.rest_at)) && is_found_late(&vcpu->vcpu) &&
-	    n.cause != WAKE_NONE && n.cause != WAKE_HOST)
+	if (unlikely(may_have_missed(&vcpu->vcpu, vcpu->vcpu.rest_at)) &&
+	    is_found_late(&vcpu->vcpu) && n.cause != WAKE_NONE && n.cause != WAKE_HOST)
 		n = (struct note){.evidence = EVIDENCE_LOST, .vector = -1};
 	wake_ends(vcpu, &n);
 	if (unlikely(vcpu->machine->nests))
@@ -293,8 +293,8 @@ void wake_gone(struct cpu *vcpu)
 		wake_ends(vcpu, &n);
 }
 
-/* KVM says that a halt has ended, whatever the exit's reason was called, and when it began: where that
- * was not seen, it may have slept before, and what ended it may have come then. */
+/* KVM says that a halt has ended, whatever the exit's reason was called, and when it began: where
+ * that was not seen, it may have slept before, and what ended it may have come then. */
 void wake_polled(struct cpu *host_cpu, const struct event *e)
 {
 	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
@@ -305,7 +305,8 @@ void wake_polled(struct cpu *host_cpu, const struct event *e)
 	if (!v || !v->resting)
 		return;
 	v->waited = true;
-	v->slept_unseen = v->halted == HALTED_UNSEEN && begin < v->rest_at && may_have_missed(v, begin);
+	v->slept_unseen =
+		v->halted == HALTED_UNSEEN && begin < v->rest_at && may_have_missed(v, begin);
 	v->halted = HALTED_YES;
 }
 
@@ -372,8 +373,8 @@ static struct cpu *target_of(const struct cpu *cpu, int number)
 	return of_process ? of_process : vcpu;
 }
 
-/* Which vCPU it was delivered to is not known.  Two VMs may turn out to be one, and the vCPU of that
- * number be the other's; unless they are of two processes.  Looks at all of them, too. */
+/* Which vCPU it was delivered to is not known.  Two VMs may turn out to be one, and the vCPU of
+ * that number be the other's; unless they are of two processes.  Looks at all of them, too. */
 static void may_be_for_others(const struct cpu *cpu, int number)
 {
 	const struct model *m = cpu->machine->model;
@@ -464,8 +465,8 @@ void wake_injection(struct cpu *host_cpu, const struct event *e)
 		give(vcpu, (int)e->arg[0]);
 }
 
-/* Who delivers an interrupt wakes right after that, on its CPU.  The event comes first, so on another CPU somebody
- * may come in between. */
+/* Who delivers an interrupt wakes right after that, on its CPU.  The event comes first, so on
+ * another CPU somebody may come in between. */
 static bool is_overtaken(const struct vcpu *v, const struct cpu *waker)
 {
 	return v->noted_on && v->noted_on != waker && (!v->note.by || v->note.by != waker->thread);
@@ -502,7 +503,8 @@ void wake_thread(struct cpu *cpu, struct thread *woken)
 	tap_woken(cpu, woken);
 	if (!woken->vcpu || thread_may_run_unseen(cpu->machine))
 		return;
-	/* How its rest began was not seen, nor when: what this code has just delivered came later. */
+	/* How its rest began was not seen, nor when: what this code has just delivered came later.
+	 */
 	if (!woken->vcpu->vcpu.resting && !woken->on) {
 		rest(woken->vcpu, HALTED_UNKNOWN);
 		woken->vcpu->vcpu.rest_at = NS_MIN;

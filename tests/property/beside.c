@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What only the outer host tells of a nested VM: before the trace of that VM's own host begins, and after its end.  The
- * whole run says less there than the one that lacks this trace: so much more may that one's sums have, and no more.
+ * What only the outer host tells of a nested VM: before the trace of that VM's own host begins, and
+ * after its end.  The whole run says less there than the one that lacks this trace: so much more
+ * may that one's sums have, and no more.
  */
 #include "sheet.h"
 
@@ -15,7 +16,8 @@ static int64_t nested_of(const struct pair *p, const struct sheet *s, size_t row
 		int64_t value = cell(&s->cut, row, c).i, machine;
 
 		if (s->rules[c] != RULE_KEY || value < 0 ||
-		    (type != SONDE_COL_MACHINE && type != SONDE_COL_CPU && type != SONDE_COL_THREAD))
+		    (type != SONDE_COL_MACHINE && type != SONDE_COL_CPU &&
+		     type != SONDE_COL_THREAD))
 			continue;
 		machine = type == SONDE_COL_CPU	     ? p->cut.cpus[value].machine
 			  : type == SONDE_COL_THREAD ? p->cut.threads[value].machine
@@ -63,7 +65,9 @@ int64_t told_beside(const struct pair *p, struct sheet *s, size_t row, int colum
 			if (!same_keys_as(s, g, i, row) ||
 			    (s->is_spread && cell(g, i, s->from).i < cell(&s->cut, row, s->from).i))
 				continue;
-			told = s->rules[column] == RULE_SUM ? told + value : value > told ? value : told;
+			told = s->rules[column] == RULE_SUM ? told + value
+			       : value > told		    ? value
+							    : told;
 		}
 	}
 	return told;

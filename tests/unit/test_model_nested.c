@@ -408,6 +408,8 @@ static void what_was_lost_is_not_known(void **state)
 	assert_state(230, "waits");
 	assert_state(280, "unknown");
 	assert_state(320, "on");
+	assert_woken(249, "-");
+	assert_woken(260, "-1, " WAKE_LOST_TEXT);
 	assert_vector(VEC_TIMER, "-");
 }
 

@@ -330,6 +330,34 @@ static void who_ends_a_rest_that_began_unseen_is_seen(void **state)
 	assert_woken(0, 220, "device vector 40 by 10");
 }
 
+/* KVM puts a vCPU back to sleep within one halt: what woke it first came before it was seen to fall asleep,
+ * unless KVM says that the halt began later than what was lost. */
+static void who_falls_asleep_again_may_have_been_woken_before(void **state)
+{
+	static const struct {
+		int64_t ns;
+		const char *woken;
+	} cases[] = {{111, "unknown"}, {51, "device vector 40 by 10"}};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		open_world();
+		switches(HOST, 1, 50, 0, RUNNABLE, MAIN);
+		enters(HOST, 0, 95, 100);
+		exits(HOST, 0, 100, 100, EXIT_HLT);
+		happens(HOST, 0, 150, LOST, -1, 5, 130, 150);
+		switches(HOST, 0, 160, 100, ASLEEP, 0);
+		delivers(1, 200, MAIN, 0, VEC_DISK, 0);
+		wakes(1, 201, MAIN, 100);
+		switches(HOST, 0, 210, 0, RUNNABLE, 100);
+		happens(HOST, 0, 211, KVM_VCPU_WAKEUP, 100, cases[i].ns, 1, 1);
+		enters(HOST, 0, 220, 100);
+		world_close(300);
+		assert_woken(0, 219, "-");
+		assert_woken(0, 220, cases[i].woken);
+	}
+}
+
 /* It is woken without an interrupt.  Whether it had halted was lost: it may have been its host's own affair. */
 static void why_it_rested_may_be_lost(void **state)
 {
@@ -918,6 +946,7 @@ int main(void)
 		cmocka_unit_test(who_polls_may_be_sent_what_seems_to_be_for_another_vm),
 		cmocka_unit_test(a_wait_is_over_where_events_were_lost),
 		cmocka_unit_test(who_ends_a_rest_that_began_unseen_is_seen),
+		cmocka_unit_test(who_falls_asleep_again_may_have_been_woken_before),
 		cmocka_unit_test(why_it_rested_may_be_lost),
 		cmocka_unit_test(a_loss_elsewhere_ends_a_wait),
 		cmocka_unit_test(who_woke_it_after_a_loss_did),
