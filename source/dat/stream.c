@@ -239,10 +239,11 @@ static bool plain_ends_well(const struct dat_stream *ds)
 			continue;
 		if (head.time < first)
 			first = head.time;
-		if (head.time > look.head.time && head.time - look.head.time < ahead)
+		if (head.time >= look.head.time && head.time - look.head.time < ahead)
 			ahead = head.time - look.head.time;
 	}
-	/* A later one that stands before it is not believed.  If it is near it belongs behind it. */
+	/* A later one that stands before it is not believed.  If it is near it belongs behind it; if it is
+	 * the same, that is a page of an earlier time. */
 	return ahead > look.head.time - first;
 }
 

@@ -32,7 +32,7 @@ REPORTED = 97  # exit status of whatever a sanitizer stops
 ENV = os.environ | {"ASAN_OPTIONS": f"exitcode={REPORTED}", "UBSAN_OPTIONS": f"exitcode={REPORTED}"}
 # What nothing in the traces shows to be missing: held only where other evidence contradicts.
 NOT_EVIDENT = {"pages, not said nor counted", "records removed, not said", "pages of another CPU", "pages of another trace",
-               "file of another session"}
+               "pages torn", "file of another session"}
 # A cut may leave nothing that can be told; all else is to be analysed.
 MAY_REFUSE = ["the traces hold no event that says what a CPU does", "holds no events"]
 # Cuts that found something once.
