@@ -80,6 +80,7 @@ static void report_issue(struct dat_cursor *k, enum dat_issue what)
 		[DAT_CUT_PAGE] = "the data ends within a page, which is skipped",
 		[DAT_UNKNOWN_ID] = "events of a number that no event format explains",
 		[DAT_ASTRAY] = "pages whose times are not between their neighbours' are skipped",
+		[DAT_FOREIGN] = "pages whose threads are not those in front and behind are skipped",
 	};
 	struct stream *s = k->c->stream;
 	uint_fast64_t first = 0;
@@ -201,6 +202,7 @@ static bool page_holds(struct dat_cursor *k, const uint8_t *page, struct page_lo
 	};
 	enum page_place place = PAGE_ASTRAY;
 	enum page_state state;
+	bool is_foreign;
 
 	if (k->sound)
 		return page_take(&k->run, page, look);
@@ -211,9 +213,10 @@ static bool page_holds(struct dat_cursor *k, const uint8_t *page, struct page_lo
 		k->tally.broken_places++;
 		k->gap = true;
 	}
-	if (place != PAGE_ASTRAY)
+	is_foreign = place == PAGE_IN_PLACE && page_is_foreign(&k->run, page);
+	if (place != PAGE_ASTRAY && !is_foreign)
 		return true;
-	broken(k, issues[state], (uint64_t)(k->page - page));
+	broken(k, is_foreign ? DAT_FOREIGN : issues[state], (uint64_t)(k->page - page));
 	return false;
 }
 

@@ -56,9 +56,40 @@ static bool event_can_be(const struct dat_events *events, const uint8_t *data, u
 	       (plan->type || (id && id <= events->last_id + LATER_IDS_MAX));
 }
 
+/* Whom a context switch gives the CPU to; -1 where the record does not say. */
+static int32_t switch_to(const struct dat_plan *plan, const uint8_t *data, bool swap)
+{
+	for (unsigned i = 0; i < plan->nr_numbers; i++) {
+		if (plan->numbers[i].slot == 1 && plan->numbers[i].shift == 32)
+			return (int32_t)load32(data + plan->numbers[i].offset, swap);
+	}
+	return -1;
+}
+
+/* As source/seam.h has it, of the records of one page. */
+static void note_thread(struct page_look *look, const struct dat_events *events,
+			const uint8_t *data, bool swap)
+{
+	const struct dat_plan *plan =
+		&events->plans[events->plan_of_id[load16(data + events->form.type_offset, swap)]];
+	int32_t tid = (int32_t)load32(data + events->form.tid_offset, swap);
+
+	if (look->first < 0)
+		look->first = tid;
+	look->breaks |= look->running >= 0 && tid != look->running && tid != look->leaving;
+	if (plan->kind == EV_SCHED_SWITCH) {
+		look->leaving = tid;
+		look->running = switch_to(plan, data, swap);
+	} else if (tid != look->leaving) {
+		look->leaving = -1;
+		look->running = tid;
+	}
+}
+
 /* What walking the records of a page meets. */
 struct page_walk {
 	const struct dat *d;
+	struct page_look *look;
 	const uint8_t *pos, *end;
 	uint64_t time;
 	bool swap;
@@ -98,6 +129,7 @@ static enum step walk_record(struct page_walk *w)
 		return STEP_BEYOND;
 	if (!event_can_be(events, pos, len, w->swap))
 		return STEP_BAD;
+	note_thread(w->look, events, pos, w->swap);
 	w->time = time + h.delta;
 	w->pos = pos + ((len + 3) & ~3u);
 	return w->time < time ? STEP_BAD : STEP_RECORD;
@@ -116,7 +148,10 @@ bool page_take(const struct page_run *run, const uint8_t *page, struct page_look
 {
 	uint64_t left = (uint64_t)(run->end - page), room;
 
-	*out = (struct page_look){.begin = page + run->d->form.data_offset};
+	*out = (struct page_look){.begin = page + run->d->form.data_offset,
+				  .first = -1,
+				  .leaving = -1,
+				  .running = -1};
 	if (!page_head_read(run->d, page, run->page_size, left, &out->head))
 		return false;
 	room = (left < run->page_size ? left : run->page_size) - run->d->form.data_offset;
@@ -127,7 +162,7 @@ bool page_take(const struct page_run *run, const uint8_t *page, struct page_look
 static enum page_state look_at(const struct page_run *run, const uint8_t *page,
 			       struct page_look *out)
 {
-	struct page_walk w = {.d = run->d, .swap = run->d->file.swap};
+	struct page_walk w = {.d = run->d, .look = out, .swap = run->d->file.swap};
 	enum step step;
 	bool is_cut;
 
@@ -187,7 +222,8 @@ static bool time_after(const struct page_run *run, const uint8_t **page, uint64_
 	while (*page < run->end) {
 		uint64_t left = (uint64_t)(run->end - *page);
 		struct page_head h = {0};
-		bool is_page = page_head_read(run->d, *page, run->page_size, left, &h) && h.len_bytes;
+		bool is_page =
+			page_head_read(run->d, *page, run->page_size, left, &h) && h.len_bytes;
 
 		*page = left > run->page_size ? *page + run->page_size : run->end;
 		*time = h.time;
@@ -211,8 +247,28 @@ enum page_place page_place(const struct page_run *run, const uint8_t *page,
 	return !time_after(run, &next, &time2) || time2 < look->last ? PAGE_ASTRAY : PAGE_IN_DOUBT;
 }
 
-/* Pages of an earlier time may stand there, several in a row: the latest counts of those that are not
- * astray themselves. */
+static bool is_led_to(const struct page_look *before, int32_t tid)
+{
+	return tid == before->running || tid == before->leaving;
+}
+
+bool page_is_foreign(struct page_run *run, const uint8_t *page)
+{
+	const struct page_look *before, *here, *behind;
+
+	if (page == run->begin || run->end - page <= run->page_size)
+		return false;
+	before = &see(run, page - run->page_size)->look;
+	here = &see(run, page)->look;
+	behind = &see(run, page + run->page_size)->look;
+	return before->running >= 0 && here->running >= 0 && behind->first >= 0 &&
+	       !here->head.lost && !behind->head.lost && !before->breaks && !here->breaks &&
+	       !behind->breaks && !is_led_to(before, here->first) &&
+	       !is_led_to(here, behind->first);
+}
+
+/* Pages of an earlier time may stand there, several in a row: the latest counts of those that are
+ * not astray themselves. */
 bool page_last_before(struct page_run *run, const uint8_t *page, uint64_t *last)
 {
 	unsigned believed = 0;

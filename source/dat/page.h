@@ -119,6 +119,9 @@ struct page_look {
 	struct page_head head;
 	const uint8_t *begin, *end; /* of its records */
 	uint64_t last;              /* time of its last one */
+	int32_t first;              /* thread of its first one; -1 there is none */
+	int32_t leaving, running;   /* ... that its last switch took the CPU from, and gave it to; -1 not known */
+	bool breaks;                /* a thread recorded that no switch had led to */
 };
 
 enum page_state {
@@ -170,6 +173,13 @@ static inline bool page_is_astray(const struct page_run *run, const uint8_t *pag
 {
 	return page_place(run, page, look, last) == PAGE_ASTRAY;
 }
+
+/*
+ * Whether a page in place by its times is another CPU's, or another machine's: a page does not say whose it is.
+ * Its threads follow each other, and so do those of the page in front and of the one behind; but not across either
+ * border.  (A kernel that leaves out switches does so within pages, too.)
+ */
+bool page_is_foreign(struct page_run *run, const uint8_t *page);
 
 /* The time of the last record before @page of the run, as far back as a few pages; false: not found. */
 bool page_last_before(struct page_run *run, const uint8_t *page, uint64_t *last);

@@ -54,6 +54,7 @@ enum dat_issue {
 	DAT_CUT_PAGE,
 	DAT_UNKNOWN_ID,
 	DAT_ASTRAY,
+	DAT_FOREIGN,
 	DAT_NR_ISSUES
 };
 

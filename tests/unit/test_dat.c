@@ -730,6 +730,53 @@ static void a_page_astray_is_the_same_for_all_cursors(void **state)
 	}
 }
 
+static void assert_lost(const struct opened *o, unsigned i, uint64_t begin, uint64_t end)
+{
+	assert_true(i < o->nr);
+	assert_int_equal(o->events[i].kind, EV_LOST);
+	assert_int_equal(o->events[i].time.v, begin);
+	assert_int_equal(o->events[i].arg[1], begin);
+	assert_int_equal(o->events[i].arg[2], end);
+}
+
+/* A page does not say whose it is; its threads do, where they fit on neither side but among themselves. */
+static void a_page_of_another_cpu_is_not_believed(void **state)
+{
+	static const struct {
+		int32_t first, second, last; /* of page 5's two switches */
+		bool believed;
+	} cases[] = {
+		{5, 6, 6, true}, {105, 106, 107, false}, {105, 106, 6, true}, {5, 106, 107, true},
+		{105, 99, 107, true}, /* a kernel that leaves out switches */
+	};
+
+	(void)state;
+	for (unsigned n = 0; n < ARRAY_SIZE(cases); n++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		struct pages p = {.form = &plain6};
+		unsigned lost = 0;
+
+		for (unsigned i = 0; i < 10; i++) {
+			page_begin(&p, 1000 * (i + 1));
+			page_switch(&p, 1, i == 5 ? cases[n].first : (int)i, i == 5 ? 106 : 50, "x");
+			page_switch(&p, 1, i == 5 ? cases[n].second : 50, i == 5 ? cases[n].last : (int)i + 1, "x");
+			page_end(&p);
+		}
+		open_pages(o, &plain6, &p, 1);
+		read_all(o);
+		for (unsigned i = 0; i < o->nr; i++)
+			lost += o->events[i].kind == EV_LOST;
+		assert_int_equal(lost, !cases[n].believed);
+		assert_int_equal(o->nr - lost, cases[n].believed ? 20 : 18);
+		if (lost)
+			assert_lost(o, 10, 5002, 7000);
+		assert_int_equal(o->trace->problems.nr, lost);
+		close_opened(o);
+		free(p.b.data);
+		free(o);
+	}
+}
+
 /* Pages in each other's place, and one over another: of two that are not in order the second is not
  * believed, and the gap is where it is missing. */
 static void pages_that_changed_places(void **state)
@@ -1041,15 +1088,6 @@ static void every_buffer_gives_streams(void **state)
 	free(o);
 }
 
-static void assert_lost(const struct opened *o, unsigned i, uint64_t begin, uint64_t end)
-{
-	assert_true(i < o->nr);
-	assert_int_equal(o->events[i].kind, EV_LOST);
-	assert_int_equal(o->events[i].time.v, begin);
-	assert_int_equal(o->events[i].arg[1], begin);
-	assert_int_equal(o->events[i].arg[2], end);
-}
-
 static void one_switch(struct pages *p, uint64_t time)
 {
 	page_begin(p, time);
@@ -1092,7 +1130,7 @@ static void one_short(struct pages *p, uint64_t time, uint16_t id)
 	struct buf b = {.big = p->form->big};
 
 	page_begin(p, time);
-	payload_common(&b, id, 3);
+	payload_common(&b, id, 2);
 	page_record(p, 0, b.data, b.len);
 	page_end(p);
 	free(b.data);
@@ -1120,7 +1158,7 @@ static void unexplained_short_and_backward_events_are_told(void **state)
 	read_all(o);
 	assert_int_equal(o->nr, 6 + 2);
 	assert_int_equal(o->events[1].kind, EV_OTHER);
-	assert_int_equal(o->events[1].tid, 3);
+	assert_int_equal(o->events[1].tid, 2);
 	assert_string_equal(o->trace->types[o->events[1].type].name, "unknown");
 	assert_lost(o, 2, 2000, 4000);
 	assert_lost(o, 5, 5000, 6000);
@@ -1818,6 +1856,7 @@ int main(void)
 		cmocka_unit_test(a_known_gap_may_hold_what_is_missing),
 		cmocka_unit_test(a_page_of_another_time_is_not_believed),
 		cmocka_unit_test(a_late_page_in_front_of_the_last_is_a_gap_at_the_end),
+		cmocka_unit_test(a_page_of_another_cpu_is_not_believed),
 		cmocka_unit_test(a_first_page_far_too_early_is_not_believed),
 		cmocka_unit_test(pages_of_a_cpu_that_sleeps_for_hours_are_believed),
 		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),
