@@ -130,7 +130,7 @@ static const struct sonde_column loss_columns[] = {
 	{"cpu", "CPU", SONDE_COL_INT, "on which of its CPUs, -1 unknown"},
 	{"at", "AT", SONDE_COL_TIME, "from when on"},
 	{"length", "FOR", SONDE_COL_NS, "how long, -1 = not known"},
-	{"events", "EVENTS", SONDE_COL_INT, "how many, -1 = nobody counted"},
+	{"events", "EVENTS", SONDE_COL_INT, "how many, -1 = nobody counted those of this gap"},
 };
 
 const struct analysis loss_analysis = {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Gaps of which it is not known until when they last: where a file is cut off."""
+"""Gaps of which something is not known: until when they last where a file is cut off, how many events each lacks."""
 
 import json
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
+import perf_parts  # noqa: E402
+
+PAGE = 4096
+LOST_SAMPLES = 13
 
 
 def sonde(*args):
@@ -58,9 +63,42 @@ def cut_dat(scratch):
     lib.check(len(rows) == 1 and rows[0]["length"] > 9e8, f"{rows}")
 
 
+def counted_dat(scratch):
+    """A page of zeros: both its ends are known, and that the recorder counted the CPU's events says nothing of this gap."""
+    run = lib.unpacked(lib.archives("lab-run-shutdown-*", places=[lib.SAMPLES])[0])
+    trace = scratch / "counted.dat"
+    data = bytearray(next(run.rglob("host0/trace.dat")).read_bytes())
+    at = len(data) // 2 // PAGE * PAGE
+    data[at:at + PAGE] = bytes(PAGE)
+    trace.write_bytes(data)
+    texts, fields, rows, history = gaps(trace)
+    lib.check(len(texts) == 1 and fields[0] > 0 and texts[0] == f"events=unknown length={fields[0]}", f"{texts} {fields}")
+    lib.check([(row["length"], row["events"]) for row in rows] == [(fields[0], -1)], f"{rows}")
+    check, info = sonde("check", trace), sonde("info", history)
+    for text in (check, info):
+        counts = re.search(r"of (\d+) events that the recorder counted the file has (\d+); how many each gap lacks is not known", text)
+        lib.check(counts, text)
+    missing = int(counts[1]) - int(counts[2])
+    lib.check(f"{missing} events are missing" in check and "nothing says how many events each of them lacks" in check, check)
+
+
+def uncounted_perf(scratch):
+    """perf counts what was lost in the end, of all CPUs together."""
+    file = perf_parts.File(lib.unpacked(lib.archives("perf-data-*", places=[lib.SAMPLES])[0]) / "host.data")
+    said = "events are lost, and no record says on which CPUs"
+    for name, more in (("whole", b""), ("lost", struct.pack("<IHHQ", LOST_SAMPLES, 0, 16, 12))):
+        trace = scratch / f"{name}.data"
+        file.write(trace, file.records + more)
+        texts, _, rows, history = gaps(trace)
+        for text in (sonde("check", trace), sonde("info", history)):
+            lib.check((f": 12 {said}" in text) == bool(more) and (said in text) == bool(more), f"{name}: {text}")
+        lib.check(("events=unknown length=unknown" in texts) == bool(more), f"{name}: {texts}")
+        lib.check(bool(rows) == bool(more) and all(row["events"] == -1 for row in rows), f"{name}: {rows}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
-        for test in (cut_ctf, cut_dat):
+        for test in (cut_ctf, cut_dat, counted_dat, uncounted_perf):
             test(Path(name))
 
 
