@@ -98,6 +98,12 @@ const struct analysis clock_analysis = {
 
 /* ---- losses and problems ------------------------------------------------------------------- */
 
+/* A gap of no length is where the trace begins or ends, as far as it is there. */
+static int64_t loss_length(const struct sonde_loss *l)
+{
+	return l->end > l->begin ? ns_since(l->end, l->begin) : -1;
+}
+
 static int find_losses(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		       struct error *err)
 {
@@ -112,7 +118,7 @@ static int find_losses(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 				       cell_int(l.machine),
 				       cell_int(l.cpu),
 				       cell_int(l.begin),
-				       cell_int(ns_since(l.end, l.begin)),
+				       cell_int(loss_length(&l)),
 				       cell_int(l.events),
 			       });
 	}
@@ -123,8 +129,8 @@ static const struct sonde_column loss_columns[] = {
 	{"machine", "MACHINE", SONDE_COL_MACHINE, "in whose trace"},
 	{"cpu", "CPU", SONDE_COL_INT, "on which of its CPUs, -1 unknown"},
 	{"at", "AT", SONDE_COL_TIME, "from when on"},
-	{"length", "FOR", SONDE_COL_NS, "how long"},
-	{"events", "EVENTS", SONDE_COL_INT, "how many, -1 = nobody counted"},
+	{"length", "FOR", SONDE_COL_NS, "how long, -1 = not known"},
+	{"events", "EVENTS", SONDE_COL_INT, "how many, -1 = nobody counted those of this gap"},
 };
 
 const struct analysis loss_analysis = {

@@ -329,7 +329,8 @@ static void tell_holes(struct check *c, const char *path, struct holes *h)
 		remark(c,
 		       "%s: the kernel records no switch away from some threads, %s of %s: what "
 		       "CPUs did "
-		       "after them and who waited for these CPUs is unknown there",
+		       "after them and who waited for these CPUs is unknown there. sonde report -s loss "
+		       "may list it as a gap",
 		       path, unit_count(mute, (int64_t)h->mute), switches);
 }
 
@@ -366,7 +367,7 @@ static void tell_loss(struct check *c, const char *path, const struct trace_loss
 		     unit_count(nr, (int64_t)l->bytes_skipped), l->bytes_skipped == 1 ? "" : "s");
 	if (l->unknown)
 		find(c,
-		     "%s: there are gaps of which nothing says how many events they lack: sonde "
+		     "%s: there are gaps, and nothing says how many events each of them lacks: sonde "
 		     "analyze it, and sonde report -s loss says on which CPUs, from when to when",
 		     path);
 }

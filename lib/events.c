@@ -531,14 +531,15 @@ static int64_t lost_events(const struct event *e)
 	return e->arg[0] > 0 ? e->arg[0] : -1;
 }
 
-/* From when to when that was, on L0's time line. */
+/* From when to when that was, on L0's time line; -1 = not known: one of its ends is missing. */
 static int64_t lost_length(const struct sonde_events *e)
 {
 	unsigned machine = e->inputs.streams[e->run.input].machine;
 	const struct clock_model *clock = &e->inputs.topology.machines[machine].clock;
+	ns_t begin = clock_to_l0(clock, (ticks_t){(uint64_t)e->event->arg[1]});
+	ns_t end = clock_to_l0(clock, (ticks_t){(uint64_t)e->event->arg[2]});
 
-	return ns_since(clock_to_l0(clock, (ticks_t){(uint64_t)e->event->arg[2]}),
-			clock_to_l0(clock, (ticks_t){(uint64_t)e->event->arg[1]}));
+	return e->event->arg[4] || end <= begin ? -1 : ns_since(end, begin);
 }
 
 static size_t print_lost(const struct sonde_events *e, char *buf, size_t room)
@@ -551,7 +552,10 @@ static size_t print_lost(const struct sonde_events *e, char *buf, size_t room)
 	else
 		text_i64(&t, lost_events(e->event));
 	text_str(&t, " length=");
-	text_i64(&t, lost_length(e));
+	if (lost_length(e) < 0)
+		text_str(&t, "unknown");
+	else
+		text_i64(&t, lost_length(e));
 	return text_end(&t, room);
 }
 

@@ -20,8 +20,9 @@
 #define EVENT_KINDS(X)                                                                             \
 	X(OTHER, "other")                                                                          \
 	/* arg: lost (number of events, 0 = unknown), begin and end in ticks, 1 when only the events    \
-	 * around it show it (source/seam.h).  Its tid is that of the record before, wanted or not;    \
-	 * -1 not known.  Made by readers: see source/trace.h. */                                 \
+	 * around it show it (source/seam.h), 1 when its stream is cut off there: the end is then the \
+	 * least that is known.  Its tid is that of the record before, wanted or not; -1 not known.     \
+	 * Made by readers: see source/trace.h. */                                                \
 	X(LOST, "lost")                                                                            \
 	/* prev_tid, next_tid, prev_state (as recorded), next_comm_str, prev_comm_str */           \
 	X(SCHED_SWITCH, "sched_switch")                                                            \

@@ -302,18 +302,21 @@ static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct even
 	uint64_t told = cur->packet_end;
 	uint64_t end = told ? told : cur->ceiling == UINT64_MAX ? cur->now.prev : cur->ceiling;
 	uint64_t lost = cur->damaged ? 0 : cur->discarded;
+	bool is_cut_off;
 
 	if (cur->last)
 		cur->last_tid = ctf_last_tid(cur);
 	cur->last = NULL;
 	cur->phase = BETWEEN_PACKETS;
 	c->packet++;
+	is_cut_off = c->stream->cut && c->packet == c->stream->nr_packets;
 	if (cur->damaged || cur->discarded)
 		make_lost(c, e, lost, cur->now.prev, end);
-	else if (c->stream->cut && c->packet == c->stream->nr_packets)
+	else if (is_cut_off)
 		make_lost(c, e, 0, end > cur->now.prev ? end : cur->now.prev, end);
 	else
 		return 0;
+	e->arg[4] = is_cut_off;
 	return 1;
 }
 

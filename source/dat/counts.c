@@ -111,7 +111,8 @@ static void tell(struct trace *t, const struct stream *s, uint64_t counted, bool
 		t, "%s: CPU %d%s%s: of %llu events that the recorder counted the file has %llu%s",
 		t->path, s->cpu, *s->buffer ? " of buffer " : "", s->buffer,
 		(unsigned long long)counted, (unsigned long long)kept(ds),
-		explained ? "" : "; between which of its pages the others were is not known");
+		explained ? "; how many each gap lacks is not known" :
+			    "; between which of its pages the others were is not known");
 }
 
 static void compare(struct trace *t, struct stream *s)

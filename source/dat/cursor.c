@@ -184,7 +184,7 @@ static void lost_before(struct dat_cursor *k, uint64_t nr, uint64_t time)
 		.kind = EV_LOST,
 		.tid = k->last_tid,
 		.arg = {nr == UINT64_MAX ? 0 : (int64_t)nr, (int64_t)begin,
-			(int64_t)(time > begin ? time : begin)},
+			(int64_t)(time > begin ? time : begin), 0, !time},
 	};
 	k->lost_waits = true;
 }

@@ -227,6 +227,7 @@ static bool ends_in_gap(struct hyper_cursor *k, struct event *e)
 		return false;
 	k->at_end = true;
 	fill_lost(k, e, k->last);
+	e->arg[4] = 1;
 	return true;
 }
 

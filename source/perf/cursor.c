@@ -188,6 +188,7 @@ static void packet_leave(struct perf_cursor *k)
 	k->c->packet++;
 	if (packet->until) {
 		lost_between(k, &k->lost, UINT64_MAX, packet->until);
+		k->lost.arg[4] = 1;
 		k->lost_waits = true;
 	}
 }

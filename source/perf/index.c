@@ -588,6 +588,8 @@ static void conclude(struct walk *w)
 	t->loss.events += w->lost;
 	if (w->lost_samples > w->lost) { /* no event of that CPU came after it */
 		t->loss.events += w->lost_samples - w->lost;
+		trace_problem(t, "%s: %llu events are lost, and no record says on which CPUs",
+			      t->path, (unsigned long long)(w->lost_samples - w->lost));
 		hole(w);
 	}
 	if (w->damaged) {

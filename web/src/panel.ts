@@ -376,7 +376,7 @@ export class Panel {
         h("td", { class: "number" }, h("button", {
           type: "button", class: "link", onclick: () => this.actions.jump(begin, end - begin),
         }, this.clock.time(begin))),
-        h("td", { class: "number" }, this.clock.length(end - begin)),
+        h("td", { class: "number" }, end > begin ? this.clock.length(end - begin) : "unknown"),
         h("td", {}, this.model.machineName(m)),
         h("td", { class: "number" }, cpu < 0 ? "all" : String(cpu)),
         h("td", { class: "number" }, events < 0 ? "not counted" : count(events))));
