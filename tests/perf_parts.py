@@ -79,6 +79,27 @@ def one_stream(records, size=PIECE_BYTES):
     return in_records(pieces(zstd(records), size))
 
 
+def record_places(data):
+    """Where each record begins, and the end."""
+    at = 0
+    while at < len(data):
+        yield at
+        at += struct.unpack_from("<H", data, at + 6)[0]
+    yield at
+
+
+def in_turn(cpus, least=16000):
+    """Whole records of each CPU in turn, as perf empties its buffers."""
+    parts = []
+    for nr, data in enumerate(cpus):
+        places, begin = list(record_places(data)), 0
+        for at in places[1:]:
+            if at - begin >= least or at == places[-1]:
+                parts.append((begin, nr, data[begin:at]))
+                begin = at
+    return [part for _, _, part in sorted(parts)]
+
+
 class _Buffer(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t), ("at", ctypes.c_size_t)]
 

@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
 from perf_parts import (DIR_FEATURE, FINISHED_INIT, FINISHED_ROUND, HEADER, PIECE_BYTES, ZSTD_FEATURE, File, flushed,  # noqa: E402
-                        in_records, one_stream, packed, pieces, zstd)
+                        in_records, in_turn, one_stream, packed, pieces, record_places, zstd)
 
 RATIO_MAX = 100  # see source/perf/join.c
 
@@ -101,15 +101,6 @@ def check_cut(paths):
         lib.check("CPU 1" not in done.stdout, f"{name}: {done.stdout}")
 
 
-def record_places(data):
-    """Where each record begins, and the end."""
-    at = 0
-    while at < len(data):
-        yield at
-        at += struct.unpack_from("<H", data, at + 6)[0]
-    yield at
-
-
 def check_cut_between(paths):
     """No record says that a directory's file is whole: its CPU is known up to its last record."""
     file = paths["directory"] / "data.0"
@@ -184,18 +175,6 @@ def check_silent_damage(file, folder):
     whole = [line for line in events(folder / "plain") if " lost " not in line]
     got = [line for line in events(path) if " lost" not in line]
     lib.check(len(whole) // 5 < len(got) < len(whole) and not Counter(got) - Counter(whole), f"{len(got)} events of {len(whole)}")
-
-
-def in_turn(cpus, least=16000):
-    """Whole records of each CPU in turn, as perf empties its buffers."""
-    parts = []
-    for nr, data in enumerate(cpus):
-        places, begin = list(record_places(data)), 0
-        for at in places[1:]:
-            if at - begin >= least or at == places[-1]:
-                parts.append((begin, nr, data[begin:at]))
-                begin = at
-    return [part for _, _, part in sorted(parts)]
 
 
 def check_other_place(file, folder):
