@@ -9,6 +9,7 @@
 
 #include "model/between.h"
 #include "model/machine.h"
+#include "model/thread.h"
 
 /* Fewer direct wake-ups than this prove nothing. */
 #define WAKEUPS_MIN 3
@@ -124,7 +125,7 @@ static void join_on_evidence(struct machine_state *a, struct machine_state *b, c
 
 static bool lived_together(const struct thread *a, const struct thread *b)
 {
-	return a && b && a->begin <= b->end && b->begin <= a->end;
+	return a && b && a->begin <= b->end && b->begin <= a->end && thread_same_process(a, b);
 }
 
 /* Threads of both were there at one time: what has the same number was the same process. */

@@ -235,6 +235,7 @@ struct thread {
 	uint32_t cgroup; /* index of model->cgroups + 1; 0 unknown */
 	int32_t queued_on; /* number of the CPU it waited for last while it could run; -1 unknown */
 	ns_t begin, end; /* end NS_MAX: still there */
+	ns_t process_since; /* its process was made then; NS_MIN that was not seen */
 	attr_t dir, state_attr, cpu_attr, comm_attr, waker_attr;
 };
 

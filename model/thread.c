@@ -52,6 +52,7 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 	th->losses = thread_known_since(mc);
 	th->begin = m->now;
 	th->end = NS_MAX;
+	th->process_since = NS_MIN;
 	th->woken_at = th->ran_at = NS_MIN;
 	th->state = THREAD_NONE;
 	th->kind = tid == 0 || tid == 2 ? KIND_KERNEL : KIND_UNKNOWN; /* 2 is kthreadd */
@@ -481,10 +482,20 @@ void thread_set_parent(struct thread *th, int64_t ppid)
 		th->ppid = (int32_t)ppid;
 }
 
+bool thread_same_process(const struct thread *a, const struct thread *b)
+{
+	return machine_process_of(a) == machine_process_of(b) && a->begin >= b->process_since &&
+	       b->begin >= a->process_since;
+}
+
 /* A new thread starts inside the system call that made it. */
 static void inherit(struct thread *parent, struct thread *child, const struct event *e)
 {
 	child->pid = process_of_child(parent, e);
+	if (child->pid == child->tid)
+		child->process_since = child->begin;
+	else if (child->pid >= 0 && child->pid == parent->pid)
+		child->process_since = parent->process_since;
 	child->kind = parent->tid == 2 ? KIND_KERNEL : parent->kind;
 	child->where = parent->where;
 	child->syscall = parent->syscall;

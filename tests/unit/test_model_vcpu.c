@@ -1060,10 +1060,66 @@ static void a_reused_pid_is_another_vm(void **state)
 	assert_runs(0, 160, "vm-100-2/0 - guest");
 }
 
+/* What its VM's own trace tells was of thread 100 before: the next thread of that number is
+ * another VM's. */
+static void a_reused_tid_is_not_the_traced_vms(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 112, 0, 0, 7);
+	exits(HOST, 0, 120, 100, EXIT_MSR);
+	switches(HOST, 0, 130, 100, 0x10, 0);
+	happens(HOST, 0, 140, FORK, 98, 98, 100, 0, 100, 0);
+	switches(HOST, 0, 150, 0, 0, 100);
+	happens(HOST, 0, 160, KVM_ENTRY, 100, 0);
+	exits(HOST, 0, 170, 100, EXIT_MSR);
+	world_close(300);
+	assert_runs(0, 115, "vm/0 7 task");
+	assert_runs(0, 160, "vm-100/0 - guest");
+
+	/* The VM's trace begins after the first one's end: it is the second one's. */
+	world_open(2);
+	happens(HOST, 0, 140, FORK, 98, 98, 100, 0, 100, 0);
+	switches(HOST, 0, 150, 0, 0, 100);
+	enters(HOST, 0, 160, 100);
+	switches(VM, 0, 162, 0, 0, 7);
+	exits(HOST, 0, 170, 100, EXIT_MSR);
+	world_close(300);
+	assert_runs(0, 165, "vm/0 7 task");
+}
+
+/* That thread 100 ended was not seen.  A process has a number only when nobody else has. */
+static void a_reused_pid_is_not_the_traced_vms(void **state)
+{
+	(void)state;
+	for (int before = 0; before < 2; before++) {
+		world_with_one_vcpu_known();
+		if (before)
+			happens(HOST, 0, 50, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"), 5);
+		switches(HOST, 0, 60, 0, 0, 100);
+		enters(HOST, 0, 70, 100);
+		exits(HOST, 0, 80, 100, EXIT_HLT);
+		switches(HOST, 0, 90, 100, ASLEEP, 0);
+		if (!before)
+			happens(HOST, 0, 95, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"), 5);
+		happens(HOST, 1, 100, FORK, 1, 1, 99, 0, 99, 0);
+		happens(HOST, 1, 110, FORK, 99, 99, 101, 0, 99, 0);
+		switches(HOST, 1, 120, 0, 0, 101);
+		happens(HOST, 1, 130, KVM_ENTRY, 101, 1);
+		world_close(300);
+		assert_runs(0, 70, "vm/0 - guest");
+		assert_runs(1, 130, "vm-99/1 - guest");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_reused_pid_is_another_vm),
+		cmocka_unit_test(a_reused_tid_is_not_the_traced_vms),
+		cmocka_unit_test(a_reused_pid_is_not_the_traced_vms),
 		cmocka_unit_test(entry_and_exit_move_between_host_and_guest),
 		cmocka_unit_test(an_interrupt_ends_guest_mode_before_the_exit_event),
 		cmocka_unit_test(a_preempted_vcpu_keeps_its_guest_state),
