@@ -548,6 +548,26 @@ static void vcpus_that_wake_each_other_are_one_vm(void **state)
 	assert_runs(1, 140, "vm-tid201/0 - guest");
 }
 
+/* What wakes both of two that cannot be one joins it with neither, whichever was first. */
+static void a_vcpu_that_two_vms_wake_is_neither_ones(void **state)
+{
+	(void)state;
+	world_open(1);
+	happens(HOST, 1, 50, VECTOR_ENTRY, 0, 236);
+	happens(HOST, 1, 51, VECTOR_EXIT, 0, 236);
+	three_vcpus_run();
+	for (int t = 200; t < 230; t += 10)
+		happens(HOST, 0, t, SCHED_WAKING, 100, 101);
+	switches(HOST, 0, 240, 100, ASLEEP, 201);
+	happens(HOST, 0, 250, KVM_ENTRY, 201, 0);
+	happens(HOST, 0, 260, KVM_EXIT, 201, EXIT_MSR, 0, 0, SVM);
+	for (int t = 270; t < 300; t += 10)
+		happens(HOST, 0, t, SCHED_WAKING, 201, 101);
+	world_close(400);
+	assert_int_equal(fake_rows("machine"), 1 + 3);
+	assert_runs(1, 170, "vm-tid101/1 - guest");
+}
+
 static void nested_vcpu_moves(void)
 {
 	three_vcpus_run();
@@ -587,6 +607,24 @@ static void equal_images_are_not_one_vm(void **state)
 	assert_runs(1, 170, "vm-tid101/1 - guest");
 	assert_runs(1, 290, "vm-tid201.nested1/0 - guest");
 	assert_int_equal(fake_rows("machine"), 1 + 6);
+}
+
+/* By another address it could be that one's as well: it is neither's. */
+static void a_vm_that_shares_with_two_is_neither(void **state)
+{
+	(void)state;
+	world_open(1);
+	nested_vcpu_moves();
+	happens(HOST, 1, 265, KVM_NESTED_VMENTER, 101, 0, 0xb000, 0, 0x88000, SVM);
+	happens(HOST, 1, 266, KVM_ENTRY, 101, 1);
+	happens(HOST, 1, 267, KVM_EXIT, 101, EXIT_INTR, 1, 0, SVM);
+	switches(HOST, 1, 270, 101, ASLEEP, 201);
+	happens(HOST, 1, 280, KVM_NESTED_VMENTER, 201, 0, 0xb000, 0, 0x88000, SVM);
+	happens(HOST, 1, 290, KVM_ENTRY, 201, 0);
+	world_close(400);
+	assert_runs(0, 110, "vm-tid100/0 - guest");
+	assert_runs(1, 170, "vm-tid101/1 - guest");
+	assert_runs(1, 140, "vm-tid201/0 - guest");
 }
 
 /* lttng-modules 2.13 on Linux 6.1 records a pointer as the entry's vcpu_id. */
@@ -1144,6 +1182,8 @@ int main(void)
 		cmocka_unit_test(vcpus_that_wake_each_other_are_one_vm),
 		cmocka_unit_test(vcpus_that_enter_the_same_nested_vcpu_are_one_vm),
 		cmocka_unit_test(equal_images_are_not_one_vm),
+		cmocka_unit_test(a_vcpu_that_two_vms_wake_is_neither_ones),
+		cmocka_unit_test(a_vm_that_shares_with_two_is_neither),
 		cmocka_unit_test(an_unsound_vcpu_id_is_not_used),
 		cmocka_unit_test(nested_vms_show_in_the_host_alone),
 		cmocka_unit_test(nested_vms_without_identity_are_one),
