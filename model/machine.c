@@ -4,6 +4,7 @@
 #include "model/between.h"
 #include "model/cpu.h"
 #include "model/nested.h"
+#include "model/peers.h"
 #include "model/thread.h"
 #include "model/throttle.h"
 #include "model/vcpu.h"
@@ -329,12 +330,15 @@ static bool is_free(const struct cpu *cpu)
 static void bind(struct cpu *cpu, struct thread *host)
 {
 	assert(!host->vcpu && cpu->machine->parent);
-	if (cpu->vcpu.host)
+	if (cpu->vcpu.host) {
 		cpu->vcpu.host->vcpu = NULL;
+		peers_put(cpu->vcpu.host, PEERS_QUEUE, -1);
+	}
 	vcpu_init(&cpu->vcpu, host);
 	nested_outer_is_up(cpu);
 	vcpu_forget_inner(cpu);
 	host->vcpu = cpu;
+	peers_put(host, PEERS_QUEUE, host->queued_on);
 	thread_show_vcpu(host);
 }
 
