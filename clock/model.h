@@ -2,7 +2,7 @@
 #ifndef CLOCK_MODEL_H
 #define CLOCK_MODEL_H
 
-#include "source/event.h"
+#include "events/event.h"
 
 /*
  * A clock model says what L0's clock showed when a machine's trace clock showed a given number of

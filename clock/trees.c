@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clock/trees.h"
-#include "source/event.h"
+#include "events/event.h"
 
 #include <errno.h>
 #include <inttypes.h>

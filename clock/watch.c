@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "channel/reader.h"
 #include "clock/sort.h"
+#include "events/rows.h"
 #include "source/exits.h"
 #include "source/ticks.h"
 
@@ -37,21 +38,11 @@ void watch_init(struct watch *w, struct stream *s)
 
 kinds_t watch_wanted(const struct watch *w)
 {
-	kinds_t calls = CALL_ORIGIN_KINDS | WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) |
-			WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST) | WANT(SYNC_REQUEST) |
-			WANT(SYNC_ACK) | WANT(VMSYNC_GH_GUEST) | WANT(VMSYNC_HG_GUEST) |
-			WANT(SCHED_SWITCH);
-	kinds_t host = WANT(KVM_ENTRY) | WANT(KVM_EXIT) | WANT(KVM_HYPERCALL) |
-		       WANT(KVM_NESTED_HYPERCALL) | WANT(KVM_NESTED_VMENTER) |
-		       WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_WRITE_TSC_OFFSET) |
-		       WANT(KVM_MSR) | WANT(HRTIMER_START) |
-		       WANT(SCHED_SWITCH) | WANT(VECTOR_ENTRY) | WANT(IRQ_ENTRY) |
-		       WANT(VMSYNC_GH_HOST) | WANT(VMSYNC_HG_HOST);
-
 	if (w->purpose == SAMPLE_CALLS)
-		return calls;
+		return event_kinds_with(EVENT_CLOCK_CALLS);
 	if (w->purpose == SAMPLE_HOST)
-		return host | (w->wants_mono ? WANT(HRTIMER_EXPIRE_ENTRY) : 0);
+		return event_kinds_with(EVENT_CLOCK_HOST) |
+		       (w->wants_mono ? WANT(HRTIMER_EXPIRE_ENTRY) : 0);
 	return (KIND_BIT(EV_NR_KINDS) - 1) & ~WANT(OTHER) & ~WANT(GUEST_CR3) &
 	       ~WANT(STATEDUMP_PROCESS) & ~WANT(STATEDUMP_PID_NS);
 }

@@ -5,6 +5,7 @@
 #include "lib/events.h"
 #include "base/figure.h"
 #include "base/text.h"
+#include "events/rows.h"
 #include "lib/event_marks.h"
 #include "lib/inputs_run.h"
 

@@ -11,7 +11,7 @@
 #include "model/preempt.h"
 #include "model/thread.h"
 #include "model/throttle.h"
-#include "source/dialect.h"
+#include "events/dialect.h"
 #include "source/syscalls.h"
 
 static void write_task(struct cpu *cpu)

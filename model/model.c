@@ -6,30 +6,24 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "events/rows.h"
 #include "model/agenda.h"
 #include "model/between.h"
 #include "model/calls.h"
-#include "model/cgroup.h"
 #include "model/contexts.h"
 #include "model/contradict.h"
 #include "model/cpu.h"
 #include "model/exits.h"
 #include "model/fuse.h"
+#include "model/handlers.h"
 #include "model/initcalls.h"
 #include "model/machine.h"
 #include "model/marks.h"
-#include "model/milestones.h"
 #include "model/mute.h"
 #include "model/namespace.h"
-#include "model/preempt.h"
-#include "model/space.h"
 #include "model/state.h"
-#include "model/state_lines.h"
-#include "model/statedump.h"
 #include "model/tables.h"
 #include "model/tap.h"
-#include "model/thread.h"
-#include "model/throttle.h"
 #include "model/vcpu.h"
 
 int model_grow(struct model *m, void **list, uint32_t nr, uint32_t *room, size_t each_bytes)
@@ -38,25 +32,6 @@ int model_grow(struct model *m, void **list, uint32_t nr, uint32_t *room, size_t
 		return 0;
 	m->broken = m->broken ? m->broken : -ENOMEM;
 	return -ENOMEM;
-}
-
-kinds_t model_want(void)
-{
-	return WANT(SCHED_SWITCH) | WANT(SCHED_WAKING) | WANT(SCHED_WAKEUP) |
-	       WANT(SCHED_WAKEUP_NEW) | WANT(FORK) | WANT(NEW_TASK) | WANT(EXEC) | WANT(EXIT) |
-	       WANT(FREE) | WANT(RENAME) | WANT(SYSCALL_ENTRY) | WANT(SYSCALL_EXIT) |
-	       WANT(IRQ_ENTRY) | WANT(IRQ_EXIT) | WANT(SOFTIRQ_ENTRY) | WANT(SOFTIRQ_EXIT) |
-	       WANT(VECTOR_ENTRY) | WANT(VECTOR_EXIT) | WANT(CPU_IDLE) | WANT(KVM_ENTRY) |
-	       WANT(KVM_EXIT) | WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT) |
-	       WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_MMU_GET_PAGE) | WANT(STATEDUMP_PROCESS) |
-	       WANT(STATEDUMP_PID_NS) | WANT(STATE_LINE) | WANT(INITCALL) |
-	       WANT(SCHED_MIGRATE) | WANT(KVM_INJ_VIRQ) | WANT(KVM_APIC_ACCEPT_IRQ) |
-	       WANT(KVM_MSI_SET_IRQ) | WANT(KVM_SET_IRQ) | WANT(KVM_APIC_IPI) |
-	       WANT(KVM_VCPU_WAKEUP) | WANT(KVM_USERSPACE_EXIT) | WANT(BLOCK_COMPLETE) |
-	       WANT(NET_XMIT) | WANT(KVM_HYPERCALL) | WANT(KVM_NESTED_HYPERCALL) | WANT(MARK) |
-	       WANT(CPUHP_ENTER) | WANT(CPUHP_EXIT) | WANT(BLOCK_ISSUE) | WANT(KVM_MMIO) |
-	       WANT(GUEST_CR3) | WANT(CPU_THROTTLE) | WANT(CPU_UNTHROTTLE) | WANT(CGROUP_MKDIR) |
-	       WANT(CGROUP_ATTACH);
 }
 
 static void release(struct model *m)
@@ -143,180 +118,6 @@ static void begin(struct model *m, ns_t t)
 		fuse(l0->cpus[i]);
 }
 
-/* Events about threads: the CPU that recorded them is only where they were noticed. */
-static void feed_thread(struct cpu *cpu, const struct event *e)
-{
-	struct machine_state *mc = cpu->machine;
-
-	switch (e->kind) {
-	case EV_SCHED_WAKING:
-	case EV_SCHED_WAKEUP:
-	case EV_SCHED_WAKEUP_NEW:
-		thread_wake(cpu, e);
-		break;
-	case EV_FORK:
-		thread_fork(mc, e);
-		break;
-	case EV_NEW_TASK:
-		thread_new_task(mc, e);
-		break;
-	case EV_EXEC:
-		thread_exec(mc, e);
-		milestone_exec(mc, e);
-		break;
-	case EV_INITCALL:
-		initcall_event(cpu, e);
-		break;
-	case EV_EXIT:
-		thread_exit(mc, e);
-		break;
-	case EV_FREE:
-		thread_free(mc, e);
-		break;
-	case EV_RENAME:
-		thread_rename(mc, e);
-		break;
-	case EV_SCHED_MIGRATE:
-		mute_moved(cpu->machine, e);
-		preempt_moved(mc, e);
-		break;
-	case EV_CPU_THROTTLE:
-	case EV_CPU_UNTHROTTLE:
-		throttle_event(mc, e);
-		break;
-	case EV_CGROUP_MKDIR:
-		cgroup_made(mc, e);
-		break;
-	case EV_CGROUP_ATTACH:
-		cgroup_attached(mc, e);
-		break;
-	case EV_CPUHP_ENTER:
-	case EV_CPUHP_EXIT:
-		cpu_hotplug(cpu, e);
-		break;
-	case EV_STATEDUMP_PROCESS:
-		statedump_process(mc, e);
-		break;
-	case EV_STATEDUMP_PID_NS:
-		statedump_pid_ns(mc, e);
-		break;
-	case EV_STATE_LINE:
-		state_line_feed(mc, e);
-		mark_line(cpu, e);
-		break;
-	default:
-		break;
-	}
-}
-
-/* What tells on whose behalf a CPU's code acts, and what it does to vCPUs. */
-static void feed_wakes(struct cpu *cpu, const struct event *e)
-{
-	switch (e->kind) {
-	case EV_KVM_APIC_ACCEPT_IRQ:
-		wake_delivery(cpu, e);
-		break;
-	case EV_KVM_INJ_VIRQ:
-		wake_injection(cpu, e);
-		break;
-	case EV_KVM_VCPU_WAKEUP:
-		vcpu_at_work(cpu);
-		wake_polled(cpu, e);
-		break;
-	case EV_KVM_MSI_SET_IRQ:
-	case EV_KVM_SET_IRQ:
-		cpu->routes = true;
-		break;
-	case EV_KVM_APIC_IPI:
-		cpu->sends = true;
-		break;
-	case EV_BLOCK_ISSUE:
-		request_issue(cpu, e);
-		break;
-	case EV_KVM_MMIO:
-		request_mmio(cpu, e);
-		break;
-	case EV_BLOCK_COMPLETE:
-		request_complete(cpu, e);
-		cpu->acts_for |= FOR_DISK;
-		break;
-	case EV_NET_XMIT:
-		request_xmit(cpu);
-		tap_xmit(cpu, e);
-		cpu->acts_for |= FOR_NET;
-		break;
-	case EV_KVM_HYPERCALL:
-	case EV_KVM_NESTED_HYPERCALL:
-		call_event(cpu, e);
-		break;
-	case EV_MARK:
-		mark_event(cpu, e);
-		break;
-	default:
-		feed_thread(cpu, e);
-		break;
-	}
-}
-
-/* False when the CPU is as it was. */
-static bool feed_cpu(struct cpu *cpu, const struct event *e)
-{
-	switch (e->kind) {
-	case EV_SCHED_SWITCH:
-		calls_follow(cpu, e);
-		cpu_switch(cpu, e);
-		break;
-	case EV_KVM_ENTRY:
-		calls_follow(cpu, e);
-		vcpu_entry(cpu, e);
-		break;
-	case EV_KVM_EXIT:
-		calls_follow(cpu, e);
-		vcpu_exit(cpu, e);
-		break;
-	case EV_KVM_NESTED_VMENTER:
-	case EV_KVM_NESTED_VMEXIT:
-	case EV_KVM_NESTED_VMEXIT_INJECT:
-	case EV_KVM_MMU_GET_PAGE:
-		vcpu_nested(cpu, e);
-		break;
-	case EV_KVM_USERSPACE_EXIT:
-		vcpu_userspace(cpu, e);
-		break;
-	case EV_SYSCALL_ENTRY:
-		cpu_syscall_entry(cpu, e);
-		break;
-	case EV_SYSCALL_EXIT:
-		cpu_syscall_exit(cpu);
-		break;
-	case EV_IRQ_ENTRY:
-		vector_irq_entry(cpu, e);
-		cpu_irq_enter(cpu, MODE_IRQ, e->arg[0]);
-		break;
-	case EV_VECTOR_ENTRY:
-		vector_entry(cpu, e);
-		cpu_irq_enter(cpu, MODE_IRQ, e->arg[0]);
-		break;
-	case EV_IRQ_EXIT:
-	case EV_VECTOR_EXIT:
-		cpu_irq_exit(cpu, MODE_IRQ, e->arg[0]);
-		break;
-	case EV_SOFTIRQ_ENTRY:
-		cpu_irq_enter(cpu, MODE_SOFTIRQ, e->arg[0]);
-		break;
-	case EV_SOFTIRQ_EXIT:
-		cpu_irq_exit(cpu, MODE_SOFTIRQ, e->arg[0]);
-		break;
-	case EV_CPU_IDLE:
-		cpu_idle(cpu);
-		break;
-	default:
-		feed_wakes(cpu, e);
-		return false;
-	}
-	return true;
-}
-
 /*
  * A kernel that records an event has its CPU.  So a vCPU that its thread had entered is not in
  * guest mode any more: interrupts, above all, are handled before KVM's exit event.
@@ -330,19 +131,6 @@ static bool leave_guest(struct cpu *cpu, const struct event *e)
 		return false;
 	vcpu_leave(cpu->thread->vcpu);
 	return true;
-}
-
-/* What no handler of an interrupt does. */
-static bool is_of_thread(enum event_kind kind)
-{
-	static const kinds_t of_threads =
-		WANT(SYSCALL_ENTRY) | WANT(SYSCALL_EXIT) | WANT(CPU_IDLE) | WANT(FORK) |
-		WANT(NEW_TASK) | WANT(EXEC) | WANT(EXIT) | WANT(KVM_ENTRY) | WANT(KVM_EXIT) |
-		WANT(KVM_NESTED_VMENTER) | WANT(KVM_NESTED_VMEXIT) |
-		WANT(KVM_NESTED_VMEXIT_INJECT) | WANT(KVM_USERSPACE_EXIT) | WANT(KVM_MMIO) |
-		WANT(KVM_HYPERCALL);
-
-	return of_threads >> kind & 1;
 }
 
 /* @cpu's own kernel has it now, whatever its parents say. */
@@ -370,8 +158,8 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	}
 	/* Not from the trace: it may stand a little before or after its exit, so it says nothing of
 	 * the CPU. */
-	if (unlikely(e->kind == EV_GUEST_CR3)) {
-		space_feed(cpu->machine, e);
+	if (unlikely(event_has_use(e->kind, EVENT_OF_NO_CPU))) {
+		handle_event(cpu, e);
 		return;
 	}
 	if (cpu->machine->parent)
@@ -387,12 +175,12 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	}
 	if (cpu->thread && unlikely(cpu->thread->asked < NAMESPACE_ASKED_MAX))
 		namespace_ask(cpu->thread, e);
-	if (unlikely(cpu_handler_unknown(cpu)) && is_of_thread((enum event_kind)e->kind)) {
+	if (unlikely(cpu_handler_unknown(cpu)) && event_has_use(e->kind, EVENT_OF_THREAD)) {
 		cpu_no_handlers(cpu);
 		changed = true;
 	}
 	changed |= leave_guest(cpu, e);
-	if (feed_cpu(cpu, e) || changed)
+	if (handle_event(cpu, e) || changed)
 		fuse(cpu);
 	mute_settle(cpu);
 	/* Another stream of this CPU goes on where one lost events. */

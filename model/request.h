@@ -3,7 +3,7 @@
 #define MODEL_REQUEST_H
 
 #include "base/types.h"
-#include "source/event.h"
+#include "events/event.h"
 
 /*
  * Requests to devices, and their way through the layers; private to model/.  docs/fusion.md has the

@@ -3,7 +3,7 @@
 #define MODEL_TAP_H
 
 #include "base/types.h"
-#include "source/event.h"
+#include "events/event.h"
 
 /*
  * Who takes the packets that a host hands to its network devices, and who handed them; private to

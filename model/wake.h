@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "base/types.h"
 #include "model/context.h"
-#include "source/event.h"
+#include "events/event.h"
 
 /*
  * Who woke a vCPU, and what for; private to model/.  docs/fusion.md has the rules, section 8.

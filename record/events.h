@@ -5,39 +5,11 @@
 #include "record/recorder.h"
 
 /*
- * Which events answer which question: one table for both tracers.
- *
- * Left out on purpose, because they come in floods and no analysis asks for them: kvm_mmio,
- * kvm_pio, kvm_msr, kvm_page_fault, kvm_emulate_insn, kvm_eoi.  A user can add them.
+ * Which events answer which question, of those that this kernel has (events/kinds.def).
  */
-enum event_need {
-	EVENT_USUAL,
-	EVENT_NEEDED, /* without it nothing can be analysed */
-	EVENT_RARE,   /* many kernels are built without it: its absence is not worth a word */
-};
-
-struct event_row {
-	const char *system; /* ftrace's */
-	const char *names;  /* ftrace's names; "a|b": the first that the kernel has */
-	const char *lttng;  /* LTTng's names, in the same way; NULL: it has none */
-	unsigned purpose;   /* enum record_purpose bits, RECORD_CLOCKS */
-	enum event_need need;
-};
-
-/* Which of a row's events are recorded, by their fields, as both tracers read it; NULL: all. */
-const char *event_filter(const struct event_row *row);
-
-/*
- * A purpose that no user names: timers, and the deadlines that guests program.  They bound guests'
- * clocks where times are CLOCK_MONOTONIC (clock/timers.h), and are recorded there only; with a
- * cycle counter the offsets that KVM lists are exact.
- */
-#define RECORD_CLOCKS (1u << 17)
 
 /* What a recorder records for @purpose, 0 being the default, when @mono is what its clock is. */
 unsigned event_purpose(unsigned purpose, bool mono);
-
-const struct event_row *event_rows(unsigned *nr);
 
 /* The names of purposes, as users write them: "cpu", "wait", "io", "boot", "all", or several with
  * commas.  -EINVAL when one is not known. */

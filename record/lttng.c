@@ -175,21 +175,20 @@ static bool add_event(struct buffer *names, const char *list, const char *wanted
 static int choose_from_table(struct buffer *names, struct buffer *missing, const char *list,
 			     unsigned purpose, struct error *err)
 {
-	unsigned nr;
-	const struct event_row *rows = event_rows(&nr);
+	for (struct event_records r = {0}; event_records_next(&r);) {
+		const struct event_record *record = r.record;
 
-	for (unsigned i = 0; i < nr; i++) {
-		if (!(rows[i].purpose & purpose) || !rows[i].lttng || event_filter(&rows[i]) ||
-		    add_event(names, list, rows[i].lttng))
+		if (!(record->purpose & purpose) || !record->lttng || record->filter ||
+		    add_event(names, list, record->lttng))
 			continue;
-		if (rows[i].need == EVENT_NEEDED)
+		if (record->need == EVENT_NEEDED)
 			return fail(err, -ENOENT,
 				    "LTTng has no kernel event %s here: are its kernel modules "
 				    "loaded (modprobe lttng-tracer)?",
-				    rows[i].lttng);
-		if (rows[i].need == EVENT_USUAL)
-			buffer_print(missing, "%s%.*s", missing->len_bytes ? ", " : "",
-				     (int)strcspn(rows[i].lttng, "|"), rows[i].lttng);
+				    record->lttng);
+		if (record->need == EVENT_USUAL && event_is_of_this_arch(r.kind))
+			buffer_print(missing, "%s%s", missing->len_bytes ? ", " : "",
+				     record->lttng);
 	}
 	return 0;
 }
@@ -232,21 +231,19 @@ static bool is_asked_for(const struct record_options *opt, const char *name)
 /* A filter is of one command's events. */
 static void enable_filtered(struct lttng *l, const char *list, const struct record_options *opt)
 {
-	unsigned nr, purpose = event_purpose(opt->purpose, true);
-	const struct event_row *rows = event_rows(&nr);
+	unsigned purpose = event_purpose(opt->purpose, true);
 
-	for (unsigned i = 0; i < nr; i++) {
-		const struct event_row *row = &rows[i];
-		const char *filter = event_filter(row);
+	for (struct event_records r = {0}; event_records_next(&r);) {
+		const struct event_record *record = r.record;
 		struct error err = {0};
 
-		if (!filter || !row->lttng || !(row->purpose & purpose) ||
-		    !is_listed(list, row->lttng) || is_asked_for(opt, row->lttng))
+		if (!record->filter || !record->lttng || !(record->purpose & purpose) ||
+		    !is_listed(list, record->lttng) || is_asked_for(opt, record->lttng))
 			continue;
 		if (LTTNG(NULL, &err, "enable-event", "--kernel", "--session", l->session,
-			  "--channel", CHANNEL, "--filter", filter, row->lttng))
+			  "--channel", CHANNEL, "--filter", record->filter, record->lttng))
 			tracer_notice(opt, "%s is not recorded, which may cost exactness: %s",
-				      row->lttng, err.text);
+				      record->lttng, err.text);
 	}
 }
 

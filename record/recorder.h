@@ -2,6 +2,7 @@
 #ifndef RECORD_RECORDER_H
 #define RECORD_RECORDER_H
 
+#include "events/rows.h"
 #include "record/sink.h"
 
 /*
@@ -27,22 +28,12 @@ static inline const char *record_tracer_name(enum record_tracer tracer)
 	return names[tracer];
 }
 
-/* What the recording is to answer: bits of a set of events, record/events.h. */
-enum record_purpose {
-	RECORD_CPU =
-		1 << 0, /* who ran where: switches, wake-ups, interrupts, KVM entries and exits */
-	RECORD_WAIT = 1 << 1, /* why a vCPU or thread waited: timers, injection, block, net */
-	RECORD_IO = 1 << 2,   /* the way of requests: block, virtio, vhost, eventfd, net */
-	RECORD_BOOT = 1 << 3, /* boots and shutdowns: fork, exec, initcalls, exits */
-	RECORD_ALL = ~0,
-};
-
 /* More a second no module sends that leaves its guest time for anything else; 22 MB. */
 #define RECORD_CALLS_PER_S 200000
 
 struct record_options {
 	enum record_tracer tracer;
-	unsigned purpose;	   /* enum record_purpose bits; 0 = RECORD_CPU */
+	unsigned purpose;	   /* enum record_purpose bits (events/rows.h); 0 = RECORD_CPU */
 	const char *const *events; /* more events, "system:name" or "system" */
 	unsigned nr_events;
 	unsigned buffer_kb; /* per CPU; 0 = choose */

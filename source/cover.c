@@ -4,23 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "events/rows.h"
 #include "source/span.h"
 #include "source/state_line.h"
 
 /* ---- begin and end of a stream ------------------------------------------------------------- */
-
-static bool is_handler(uint16_t kind, bool begins)
-{
-	if (begins)
-		return kind == EV_IRQ_ENTRY || kind == EV_SOFTIRQ_ENTRY || kind == EV_VECTOR_ENTRY;
-	return kind == EV_IRQ_EXIT || kind == EV_SOFTIRQ_EXIT || kind == EV_VECTOR_EXIT;
-}
-
-/* Between its VM's entries and exits it may be the guest that runs. */
-static bool is_kvm(uint16_t kind)
-{
-	return kind >= EV_KVM_ENTRY && kind <= EV_KVM_USERSPACE_EXIT;
-}
 
 struct start {
 	bool broken, settled; /* by the first events */
@@ -32,9 +20,10 @@ static void take(struct start *s, const struct event *e)
 {
 	int64_t tid = e->kind == EV_SCHED_SWITCH ? e->arg[0] : e->tid;
 
-	s->depth += is_handler(e->kind, true) - is_handler(e->kind, false);
-	s->broken |= e->kind == EV_LOST || is_kvm(e->kind) || s->depth < 0 ||
-		     (s->tid >= 0 && tid >= 0 && tid != s->tid);
+	s->depth += event_has_use(e->kind, EVENT_HANDLER_BEGIN) -
+		    event_has_use(e->kind, EVENT_HANDLER_END);
+	s->broken |= e->kind == EV_LOST || event_has_use(e->kind, EVENT_IN_KVM) ||
+		     s->depth < 0 || (s->tid >= 0 && tid >= 0 && tid != s->tid);
 	if (tid >= 0)
 		s->tid = tid;
 	s->settled = e->kind == EV_SCHED_SWITCH;

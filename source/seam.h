@@ -2,7 +2,7 @@
 #ifndef SOURCE_SEAM_H
 #define SOURCE_SEAM_H
 
-#include "source/event.h"
+#include "events/event.h"
 
 /*
  * Holes that no tracer tells of.  In a CPU's stream each event is recorded by the thread that the

@@ -3,7 +3,7 @@
 #define SOURCE_TRACE_H
 
 #include "base/error.h"
-#include "source/event.h"
+#include "events/event.h"
 
 /*
  * A trace: one kernel's events, as one tracer wrote them, whatever the file format.

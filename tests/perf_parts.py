@@ -6,6 +6,7 @@
     file.write(target, others + perf_parts.packed(b"".join(cpus)), features=perf_parts.ZSTD_FEATURE)
 """
 
+import ctypes
 import struct
 import subprocess
 
@@ -56,8 +57,8 @@ class File:
         return others, [b"".join(cpus[cpu]) for cpu in sorted(cpus)]
 
 
-def pieces(data):
-    return [data[at:at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES)]
+def pieces(data, size=PIECE_BYTES):
+    return [data[at:at + size] for at in range(0, len(data), size)]
 
 
 def zstd(data):
@@ -73,9 +74,50 @@ def packed(records):
     return in_records(zstd(piece) for piece in pieces(records))
 
 
-def one_stream(records):
+def one_stream(records, size=PIECE_BYTES):
     """Nothing is whole but all of it."""
-    return in_records(pieces(zstd(records)))
+    return in_records(pieces(zstd(records), size))
+
+
+def record_places(data):
+    """Where each record begins, and the end."""
+    at = 0
+    while at < len(data):
+        yield at
+        at += struct.unpack_from("<H", data, at + 6)[0]
+    yield at
+
+
+def in_turn(cpus, least=16000):
+    """Whole records of each CPU in turn, as perf empties its buffers."""
+    parts = []
+    for nr, data in enumerate(cpus):
+        places, begin = list(record_places(data)), 0
+        for at in places[1:]:
+            if at - begin >= least or at == places[-1]:
+                parts.append((begin, nr, data[begin:at]))
+                begin = at
+    return [part for _, _, part in sorted(parts)]
+
+
+class _Buffer(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t), ("at", ctypes.c_size_t)]
+
+
+def flushed(parts):
+    """Each part of one stream is whole, and repeats what was in those before it: so perf itself writes them."""
+    lib, out = ctypes.CDLL("libzstd.so.1"), []
+    lib.ZSTD_createCCtx.restype, lib.ZSTD_compressStream2.restype = ctypes.c_void_p, ctypes.c_size_t
+    context = ctypes.c_void_p(lib.ZSTD_createCCtx())
+    for part in parts:
+        room = 2 * len(part) + 1024
+        source, target = ctypes.create_string_buffer(part, len(part)), ctypes.create_string_buffer(room)
+        given, made = _Buffer(ctypes.addressof(source), len(part), 0), _Buffer(ctypes.addressof(target), room, 0)
+        left = lib.ZSTD_compressStream2(context, ctypes.byref(made), ctypes.byref(given), 1)  # ZSTD_e_flush
+        assert left == 0 and given.at == len(part), (left, given.at, len(part))
+        out.append(target.raw[:made.at])
+    lib.ZSTD_freeCCtx(context)
+    return out
 
 
 ZSTD_FEATURE = {ZSTD: struct.pack("<5I", 0, 1, 1, 8, 528384)}

@@ -146,7 +146,8 @@ class Bochs:
         terminal, end = pty.openpty()
         self.process = subprocess.Popen(
             [str(word) for word in (program or command.find("bochs-bin"), "-q", "-f", configuration, *debugger)],
-            stdin=end, stdout=end, stderr=end, env={**os.environ, "TERM": "xterm", "LINES": "25", "COLUMNS": "80"})
+            stdin=end, stdout=end, stderr=end, env={**os.environ, "TERM": "xterm", "LINES": "25", "COLUMNS": "80"},
+            preexec_fn=command.die_with_parent)
         os.close(end)
         threading.Thread(target=drain, args=(terminal,), daemon=True).start()
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of the system that the lab needs, run with an error that can be read."""
+import ctypes
 import os
 import shutil
+import signal
 import subprocess
 
 from .failure import Failure
@@ -15,6 +17,12 @@ def find(program):
     if not path:
         raise Failure(f"{program} is not installed; run: tools/install-deps lab")
     return path
+
+
+def die_with_parent():
+    """For preexec_fn: whatever ends the thread that starts an emulator, SIGKILL, too, ends the emulator."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def output(*arguments, **keywords):

@@ -54,7 +54,8 @@ class Emulator:
         for number, (serial, file) in enumerate(self.make_disks(scenario)):
             arguments += disk(number + 2, serial, file)
         self.process = subprocess.Popen(list(map(str, arguments)), stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        preexec_fn=command.die_with_parent)
 
     def make_disks(self, scenario):
         for machine in scenario.machine:

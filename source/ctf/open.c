@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/strings.h"
-#include "source/dialect.h"
+#include "events/dialect.h"
 
 #define MAX_TYPES 65000
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "source/ctf/bits.h"
-#include "source/dialect.h"
+#include "events/dialect.h"
 
 #define MAX_STEPS 64
 #define MAX_LOADS 64
@@ -38,16 +38,16 @@ static bool has_field(const char *name, void *data)
 	return member && fits_slot(member->fc, w->text) && member->fc->slot < 0;
 }
 
-/* The fields of @from fill the slots of what @row says they are. */
-static void choose_slots(const struct dialect_row *row, const struct ctf_fc *from,
+/* The fields of @from fill the slots of what @read says they are. */
+static void choose_slots(uint16_t kind, const struct event_read *read, const struct ctf_fc *from,
 			 int64_t defaults[static EVENT_ARGS])
 {
 	for (unsigned i = 0; i < EVENT_ARGS; i++) {
-		struct wanted w = {from, event_slot_is_text(row->kind, i)};
+		struct wanted w = {from, event_slot_is_text(kind, i)};
 		char scratch[64];
-		const char *name = dialect_pick_field(&row->slots[i], has_field, &w, scratch);
+		const char *name = dialect_pick_field(&read->slots[i], has_field, &w, scratch);
 
-		defaults[i] = row->slots[i].otherwise;
+		defaults[i] = read->slots[i].otherwise;
 		if (name)
 			ctf_member_find(from, name)->fc->slot = (int8_t)i;
 	}
@@ -55,14 +55,15 @@ static void choose_slots(const struct dialect_row *row, const struct ctf_fc *fro
 
 static void choose_kind(struct ctf_plan *plan, unsigned dialect)
 {
-	const struct dialect_row *row = dialect_find(dialect, plan->cls->name);
+	uint16_t kind;
+	const struct event_read *read = dialect_find(dialect, plan->cls->name, &kind);
 
-	if (!row)
+	if (!read)
 		return;
-	plan->kind = row->kind;
-	plan->check_vcpu = row->kind == EV_KVM_ENTRY;
-	if (dialect != DIALECT_UST)
-		choose_slots(row, plan->cls->payload, plan->defaults);
+	plan->kind = kind;
+	plan->check_vcpu = kind == EV_KVM_ENTRY;
+	if (dialect != TRACER_UST)
+		choose_slots(kind, read, plan->cls->payload, plan->defaults);
 }
 
 /* What is wanted of user space's events is in the context that all of them have. */
@@ -70,7 +71,10 @@ static void choose_user(struct ctf_fc *context)
 {
 	int64_t defaults[EVENT_ARGS];
 
-	choose_slots(dialect_find(DIALECT_UST, "*"), context, defaults);
+	uint16_t kind;
+	const struct event_read *read = dialect_find(TRACER_UST, "*", &kind);
+
+	choose_slots(kind, read, context, defaults);
 }
 
 static void choose_tid(struct ctf_fc *fields, const char *name)
@@ -439,7 +443,7 @@ int ctf_plan_stream(struct ctf_stream_plan *out, const struct ctf_metadata *m,
 		    struct problems *problems)
 {
 	bool user = ctf_is_user_space(m);
-	unsigned dialect = user ? DIALECT_UST : m->is_perf ? DIALECT_FTRACE : DIALECT_LTTNG;
+	unsigned dialect = user ? TRACER_UST : m->is_perf ? TRACER_FTRACE : TRACER_LTTNG;
 	uint32_t nr = 0;
 
 	out->cls = cls;

@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "source/ctf/class.h"
-#include "source/event.h"
+#include "events/event.h"
 
 /*
  * Plans: how to decode each event class, worked out once when a trace is opened.

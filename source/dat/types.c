@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/dat/reader.h"
 
-#include "source/dialect.h"
+#include "events/dialect.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -94,22 +94,23 @@ static void plan_text(struct dat_plan *p, unsigned slot, const struct dat_field 
 		p->min_len = f->offset + f->size;
 }
 
-/* The plan for one type, from the dialect's row for its name. */
+/* The plan for one type, from the row that has its name. */
 static void plan_make(struct dat_plan *p, unsigned type, const char *name,
 		      const struct dat_layout *l, const struct dat_record_form *form)
 {
-	const struct dialect_row *row = dialect_find(DIALECT_FTRACE, name);
+	uint16_t kind = EV_OTHER;
+	const struct event_read *read = dialect_find(TRACER_FTRACE, name, &kind);
 
 	*p = (struct dat_plan){.type = (uint16_t)type, .min_len = form->common_len};
-	if (!row)
+	if (!read)
 		return;
-	p->kind = row->kind;
+	p->kind = kind;
 	for (unsigned slot = 0; slot < EVENT_ARGS; slot++) {
-		struct wanted w = {l, event_slot_is_text(row->kind, slot)};
+		struct wanted w = {l, event_slot_is_text(kind, slot)};
 		char scratch[64];
-		const char *field = dialect_pick_field(&row->slots[slot], has_field, &w, scratch);
+		const char *field = dialect_pick_field(&read->slots[slot], has_field, &w, scratch);
 
-		p->otherwise[slot] = (int32_t)row->slots[slot].otherwise;
+		p->otherwise[slot] = (int32_t)read->slots[slot].otherwise;
 		if (field && w.text)
 			plan_text(p, slot, dat_field_find(l, field));
 		else if (field)

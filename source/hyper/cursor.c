@@ -73,7 +73,7 @@ static void fill_task(struct hyper_cursor *k, struct event *e, const struct ht_i
 	e->record = at + 1;
 }
 
-/* The guest's opcodes whose arguments are not in the order of EVENT_KINDS. */
+/* The guest's opcodes whose arguments are not in the order of events/kinds.def. */
 static void fill_record(struct hyper_cursor *k, struct event *e, const struct ht_item *item)
 {
 	for (unsigned i = 0; i < item->nr_args; i++)

@@ -151,6 +151,7 @@ static int attr_add(struct perf *p, struct bytes *attr, struct bytes *ids)
 		return -ENOMEM;
 	one = &a->list[a->nr];
 	if (attr->bad || !perf_attr_read(attr->data, attr->len_bytes, one)) {
+		a->incomplete = true;
 		trace_problem(p->trace,
 			      "%s: the description of event %u is damaged; such events "
 			      "cannot be read",

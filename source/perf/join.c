@@ -6,11 +6,12 @@
  *
  * What was compressed is one stream from the first such record to the last, for each file.  A
  * record may begin in one of them and end in the next.  perf's stream has no checksum, and each of
- * its parts repeats earlier ones: where what comes out is no chain of records, nothing of that part
- * is believed, nor of what follows.  In a directory "data" has the header, and
- * "data.0", "data.1" ... have the records of so many of perf's threads, each those of its own CPUs.
- * Each must be a file of its own: what is written is bounded by what they hold together, and by what
- * is free there.
+ * its parts repeats earlier ones: behind one that is missing or damaged, most of what comes out
+ * looks like records.  Where it is no chain of them, or has samples of no event, nothing of that
+ * part is believed, nor of the one before it, nor of what follows.  In a directory "data" has the
+ * header, and "data.0", "data.1" ... have the records of so many of perf's threads, each those of
+ * its own CPUs. Each must be a file of its own: what is written is bounded by what they hold
+ * together, and by what is free there.
  */
 #include "source/perf/reader.h"
 
@@ -28,6 +29,7 @@
 #include "base/unnamed.h"
 
 #define CHUNK_BYTES (1u << 20)
+#define RECORD_BYTES_MAX (1u << 16)
 #define STEP_BYTES 1024
 /* Recorded events become 14 to 21 times as long: a time and some numbers of each are its own. */
 #define RATIO_MAX 100
@@ -38,20 +40,23 @@ struct join {
 	struct perf *p;
 	int fd;
 	ZSTD_DCtx *zstd;
-	uint8_t *chunk; /* CHUNK_BYTES */
+	uint8_t *chunk; /* CHUNK_BYTES, and behind them the record */
 	size_t used;
 	uint64_t written, most;
-	uint64_t room; /* no more than that either */
-	bool too_long; /* what is compressed would become longer than both allow */
+	uint64_t room;	  /* no more than that either */
+	bool too_long;	  /* what is compressed would become longer than both allow */
 	struct map files; /* owned: those joined so far, by file_key() */
-	int failed; /* what writing failed with, or -ENOMEM */
-	bool broken;
+	int failed;	  /* what writing failed with, or -ENOMEM */
+	bool described;	  /* all events are, so that each sample is of one of them */
 
 	/* of the record that is being unpacked */
-	uint8_t head[RECORD_HEAD_BYTES];
-	unsigned nr_head; /* bytes of it */
-	uint64_t to_come; /* bytes behind it */
+	uint8_t *record;
+	size_t nr, size; /* its bytes so far, and those that it has */
 	uint64_t record_at;
+
+	/* of the part that was unpacked last */
+	uint64_t last_at;      /* where it stands; 0: there is none */
+	uint64_t last_written; /* where it begins in what was written */
 };
 
 static uint64_t written_to(const struct join *j)
@@ -98,34 +103,44 @@ static void take_back(struct join *j, uint64_t to)
 /* Takes in the head of the next record; false: it is none.  What the kernel writes is aligned. */
 static bool next_record(struct join *j)
 {
-	uint32_t type = load_u32(j->head), size = load_u16(j->head + 6);
+	uint32_t type = load_u32(j->record);
 
-	if (!type || type > RECORD_TYPES_MAX || size < RECORD_HEAD_BYTES || size % 8)
+	j->size = load_u16(j->record + 6);
+	return type && type <= RECORD_TYPES_MAX && j->size >= RECORD_HEAD_BYTES && j->size % 8 == 0;
+}
+
+static bool is_sound(const struct join *j)
+{
+	const struct perf_attrs *attrs = &j->p->attrs;
+	struct perf_place place;
+	struct perf_record r;
+
+	if (!perf_record_read(j->record, 0, j->size, &r))
 		return false;
-	j->to_come = size - RECORD_HEAD_BYTES;
-	return true;
+	if (!j->described)
+		return true;
+	return r.type == RECORD_SAMPLE ? perf_sample_place(attrs, &r, &place) != PERF_SAMPLE_DAMAGED
+				       : !perf_record_was_sample(attrs, &r);
 }
 
 /* Whether @len bytes that were unpacked, and end at @end, go on as records do. */
 static bool are_records(struct join *j, const uint8_t *data, size_t len, uint64_t end)
 {
 	while (len) {
-		bool in_head = j->nr_head < RECORD_HEAD_BYTES;
-		uint64_t most = in_head ? RECORD_HEAD_BYTES - j->nr_head : j->to_come;
-		size_t n = len < most ? len : (size_t)most;
+		size_t most = (j->nr < RECORD_HEAD_BYTES ? RECORD_HEAD_BYTES : j->size) - j->nr;
+		size_t n = len < most ? len : most;
 
-		if (!j->nr_head)
+		if (!j->nr)
 			j->record_at = end - len;
-		if (in_head) {
-			memcpy(j->head + j->nr_head, data, n);
-			j->nr_head += (unsigned)n;
-			if (j->nr_head == RECORD_HEAD_BYTES && !next_record(j))
+		memcpy(j->record + j->nr, data, n);
+		j->nr += n;
+		if (j->nr == RECORD_HEAD_BYTES && !next_record(j))
+			return false;
+		if (j->nr >= RECORD_HEAD_BYTES && j->nr == j->size) {
+			if (!is_sound(j))
 				return false;
-		} else {
-			j->to_come -= n;
+			j->nr = 0;
 		}
-		if (j->nr_head == RECORD_HEAD_BYTES && !j->to_come)
-			j->nr_head = 0;
 		data += n;
 		len -= n;
 	}
@@ -157,14 +172,24 @@ static bool unpack(struct join *j, const uint8_t *data, uint64_t len)
 	return true;
 }
 
-static bool put_unpacked(struct join *j, const uint8_t *data, uint64_t len)
+static bool put_unpacked(struct join *j, const uint8_t *data, uint64_t len, uint64_t at)
 {
-	uint64_t whole = j->nr_head ? j->record_at : written_to(j);
+	uint64_t begin = j->nr ? j->record_at : written_to(j);
 
-	if (unpack(j, data, len))
-		return true;
-	take_back(j, whole);
-	return false;
+	if (!unpack(j, data, len)) {
+		take_back(j, begin);
+		return false;
+	}
+	j->last_at = at;
+	j->last_written = begin;
+	return true;
+}
+
+/* Damage shows late: the part before the one in which it does may be made of it, too. */
+static uint64_t take_back_last(struct join *j)
+{
+	take_back(j, j->last_written);
+	return j->last_at;
 }
 
 /* What is compressed in a record; false: it is not, or is damaged. */
@@ -182,17 +207,17 @@ static bool packed_part(const struct perf_record *r, const uint8_t **data, uint6
 }
 
 /* A record that is not compressed comes after all that was before it, whole. */
-static bool put_record(struct join *j, const struct perf_record *r, const uint8_t *begin,
-		       uint64_t len_bytes)
+static bool put_record(struct join *j, const struct mapfile *map, uint64_t at,
+		       const struct perf_record *r)
 {
 	const uint8_t *data;
 	uint64_t len;
 
 	if (packed_part(r, &data, &len))
-		return put_unpacked(j, data, len);
-	if (r->type == RECORD_COMPRESSED2)
+		return put_unpacked(j, data, len, at);
+	if (r->type == RECORD_COMPRESSED2 || j->nr)
 		return false;
-	put(j, begin, len_bytes);
+	put(j, map->data + at, r->next - at);
 	return true;
 }
 
@@ -206,25 +231,24 @@ static uint64_t put_records(struct join *j, const struct mapfile *map, uint64_t 
 		return end;
 	}
 	ZSTD_DCtx_reset(j->zstd, ZSTD_reset_session_only);
-	j->nr_head = 0;
-	while (at < end && !j->failed) {
-		struct perf_record r;
-
-		if (!perf_record_read(map->data, at, end, &r) ||
-		    !put_record(j, &r, map->data + at, r.next - at))
-			break;
-		at = r.next;
+	j->nr = 0;
+	j->last_at = 0;
+	for (struct perf_record r; at < end && !j->failed; at = r.next) {
+		if (!perf_record_read(map->data, at, end, &r))
+			return at;
+		if (!put_record(j, map, at, &r))
+			return j->last_at && !j->too_long && !j->failed ? take_back_last(j) : at;
 	}
-	return at;
+	return j->nr && !j->failed ? take_back_last(j) : at;
 }
 
 static const char *what_is_wrong(const struct join *j)
 {
 	if (!j->too_long)
 		return "damaged";
-	return j->written > j->most ?
-		       "far longer when decompressed than recorded events are" :
-		       "longer when decompressed than half of what is free in TMPDIR";
+	return j->written > j->most
+		       ? "far longer when decompressed than recorded events are"
+		       : "longer when decompressed than half of what is free in TMPDIR";
 }
 
 /* Half of what is free in the file's place; where nobody says, what can be written. */
@@ -246,8 +270,9 @@ static void put_file(struct join *j, const struct mapfile *map, const char *path
 		j->failed = perf_part_add(j->p, &part);
 	if (at == end || j->failed)
 		return;
-	trace_problem(j->p->trace, "%s, offset %llu: compressed records are %s; %llu bytes are skipped",
-		      path, (unsigned long long)at, what_is_wrong(j), (unsigned long long)(end - at));
+	trace_problem(j->p->trace,
+		      "%s, offset %llu: compressed records are %s; %llu bytes are skipped", path,
+		      (unsigned long long)at, what_is_wrong(j), (unsigned long long)(end - at));
 	j->p->trace->loss.bytes_skipped += end - at;
 	j->p->trace->loss.unknown++;
 }
@@ -293,7 +318,8 @@ static int put_others(struct join *j, struct error *err)
 		int len =
 			snprintf(path, sizeof(path), "%.*sdata.%u", dir_len, j->p->trace->path, nr);
 
-		if (len >= (int)sizeof(path) || faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW))
+		if (len >= (int)sizeof(path) ||
+		    faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW))
 			break;
 		ret = open_other(j, &map, path, err);
 		if (ret)
@@ -302,12 +328,13 @@ static int put_others(struct join *j, struct error *err)
 		put_file(j, &map, path, 0, map.len_bytes);
 		mapfile_release(&map);
 	}
-	return ret || nr || j->failed ? ret
-			 : fail(err, -ENOENT,
-				"%s is one of several files of one recording (perf record "
-				"--threads), "
-				"and the others (data.0 ...) are not beside it",
-				j->p->trace->path);
+	return ret || nr || j->failed
+		       ? ret
+		       : fail(err, -ENOENT,
+			      "%s is one of several files of one recording (perf record "
+			      "--threads), "
+			      "and the others (data.0 ...) are not beside it",
+			      j->p->trace->path);
 }
 
 /* The trace's own map keeps what its header says. */
@@ -340,7 +367,9 @@ int perf_join(struct perf *p, struct error *err)
 		return j.fd;
 	j.most = CHUNK_BYTES + RATIO_MAX * (p->end - p->begin);
 	j.room = room_for(j.fd);
-	j.chunk = malloc(CHUNK_BYTES);
+	j.chunk = malloc(CHUNK_BYTES + RECORD_BYTES_MAX);
+	j.record = j.chunk ? j.chunk + CHUNK_BYTES : NULL;
+	j.described = !p->attrs.incomplete && perf_attrs_sound(&p->attrs);
 	j.zstd = ZSTD_createDCtx();
 	ret = j.chunk && j.zstd && !map_put(&j.files, file_key(&p->map), 1)
 		      ? 0

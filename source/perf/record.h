@@ -81,6 +81,7 @@ struct perf_column {
 struct perf_attrs {
 	struct perf_attr *list; /* owned */
 	uint32_t nr, room;
+	bool incomplete; /* the description of one is damaged */
 	struct perf_id *ids; /* owned */
 	uint32_t nr_ids, ids_room;
 	struct map by_id;       /* to index of ids */

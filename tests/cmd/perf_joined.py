@@ -21,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
-from perf_parts import (DIR_FEATURE, FINISHED_INIT, FINISHED_ROUND, HEADER, PIECE_BYTES, ZSTD_FEATURE, File, in_records,  # noqa: E402
-                        one_stream, packed, pieces, zstd)
+from perf_parts import (DIR_FEATURE, FINISHED_INIT, FINISHED_ROUND, HEADER, PIECE_BYTES, ZSTD_FEATURE, File, flushed,  # noqa: E402
+                        in_records, in_turn, one_stream, packed, pieces, record_places, zstd)
 
 RATIO_MAX = 100  # see source/perf/join.c
 
@@ -69,11 +69,12 @@ def check_same(paths, plain):
 
 
 def check_damaged(file, folder):
-    """What is behind damage is a gap, up to the end; what is in front of it is as it was."""
+    """What is behind damage is a gap, up to the end; what is in front of it is as it was, but for the part next to it."""
     others, cpus = file.split()
-    stream = bytearray(one_stream(b"".join(cpus)))
+    size = PIECE_BYTES // 10
+    stream = bytearray(one_stream(b"".join(cpus), size))
     at = len(stream) * 3 // 4
-    lib.check(at > PIECE_BYTES, f"{len(stream)} bytes are one record")
+    lib.check(at > 4 * size, f"{len(stream)} bytes are few records")
     stream[at:at + 64] = bytes(64)
     path = folder / "damaged"
     file.write(path, others + bytes(stream), features=ZSTD_FEATURE)
@@ -98,15 +99,6 @@ def check_cut(paths):
         lib.check(not lost and got != whole, f"{name}: {len(lost)} events of another file's CPU are gone: {lost[:2]}")
         lib.check(done.returncode == 3 and "the stream of CPU 0 ends before" in done.stdout, f"{name}: {done.stdout}")
         lib.check("CPU 1" not in done.stdout, f"{name}: {done.stdout}")
-
-
-def record_places(data):
-    """Where each record begins, and the end."""
-    at = 0
-    while at < len(data):
-        yield at
-        at += struct.unpack_from("<H", data, at + 6)[0]
-    yield at
 
 
 def check_cut_between(paths):
@@ -182,7 +174,29 @@ def check_silent_damage(file, folder):
     lib.check(done.returncode == 3 and "compressed records are damaged" in done.stdout, f"{done.returncode}: {done.stdout}")
     whole = [line for line in events(folder / "plain") if " lost " not in line]
     got = [line for line in events(path) if " lost" not in line]
-    lib.check(len(whole) // 4 < len(got) < len(whole) and not Counter(got) - Counter(whole), f"{len(got)} events of {len(whole)}")
+    lib.check(len(whole) // 5 < len(got) < len(whole) and not Counter(got) - Counter(whole), f"{len(got)} events of {len(whole)}")
+
+
+def check_other_place(file, folder):
+    """A part that is missing, there twice, or in another's place: the next ones repeat what is not there, and look like records."""
+    others, cpus = file.split()
+    parts, path = flushed(in_turn(cpus)), folder / "other place"
+
+    def read(some):
+        file.write(path, others + in_records(some), features=ZSTD_FEATURE)
+        return Counter(line for line in events(path) if " lost" not in line and " comm: " not in line)  # perf's own have the first time
+
+    whole = read(parts)
+    lib.check(len(parts) > 80 and whole == Counter(line for line in events(folder / "plain") if " lost" not in line and " comm: " not in line),
+              f"{len(parts)} parts, {sum(whole.values())} events")
+    for at in (22, 26, 32, 43, 44, 62, 70, 89, 90, 91, 94, 98):
+        for damaged in (parts[:at] + parts[at + 1:], parts[:at + 1] + parts[at:],
+                        parts[:at] + [parts[at + 1], parts[at]] + parts[at + 2:]):
+            got = read(damaged)
+            lib.check(not got - whole, f"part {at}: {list((got - whole).elements())[:3]}")
+            done = checked(path)
+            lib.check(done.returncode == 3 and "compressed records are damaged" in done.stdout, f"part {at}: {done.stdout}")
+            lib.check(sum(got.values()) > sum(whole.values()) * (at - 2) // len(parts) // 2, f"part {at}: {sum(got.values())} events")
 
 
 def check_expansion(file, folder):
@@ -256,6 +270,7 @@ def main():
         check_links(paths)
         check_pipe(paths)
         check_silent_damage(file, folder)
+        check_other_place(file, folder)
         check_expansion(file, folder)
         check_missing(file, paths, folder)
 

@@ -12,7 +12,7 @@
  *
  * Prints what was compared and the first differences.  Exit status 1 when there were any.
  */
-#include "source/dialect.h"
+#include "events/dialect.h"
 #include "source/trace.h"
 
 #include <babeltrace2/babeltrace.h>
@@ -267,23 +267,25 @@ static bool is_unsound(const struct compare *c, const struct event *e, unsigned 
 static void compare_args(struct compare *c, const struct stream *s, const struct event *e,
 			 const bt_event *peer)
 {
-	const struct dialect_row *row = dialect_find(DIALECT_LTTNG, c->trace->types[e->type].name);
+	uint16_t kind = EV_OTHER;
+	const struct event_read *read =
+		dialect_find(TRACER_LTTNG, c->trace->types[e->type].name, &kind);
 	const bt_field *payload = bt_event_borrow_payload_field_const(peer);
 	const bt_field *tid = member(bt_event_borrow_common_context_field_const(peer), "tid");
 
-	if (e->kind != (row ? row->kind : EV_OTHER))
+	if (e->kind != kind)
 		differ(c, s, e, "kind %u", e->kind);
 	if (tid ? !same_value(tid, e->tid) : e->tid != -1)
 		differ(c, s, e, "tid %d", e->tid);
-	for (unsigned i = 0; row && payload && i < EVENT_ARGS; i++) {
+	for (unsigned i = 0; read && payload && i < EVENT_ARGS; i++) {
 		char scratch[64];
-		const char *name = dialect_pick_field(&row->slots[i], has_member, (void *)payload,
+		const char *name = dialect_pick_field(&read->slots[i], has_member, (void *)payload,
 						      scratch);
 
 		if (is_unsound(c, e, i))
 			continue;
 		if (name ? !same_value(member(payload, name), e->arg[i]) :
-			   e->arg[i] != row->slots[i].otherwise)
+			   e->arg[i] != read->slots[i].otherwise)
 			differ(c, s, e, "argument %u (%s): %" PRId64, i, name ? name : "absent",
 			       e->arg[i]);
 		c->args++;

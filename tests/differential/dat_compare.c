@@ -7,7 +7,7 @@
  *
  * Prints what was compared, and the first differences.  Exit status 1 when there were any.
  */
-#include "source/dialect.h"
+#include "events/dialect.h"
 #include "source/trace.h"
 
 #include <stdio.h>
@@ -135,15 +135,16 @@ static bool arg_same(struct compare *c, const struct event *e, unsigned slot,
 static void compare_args(struct compare *c, const struct stream *s, const struct event *e,
 			 struct tep_event *event, const struct tep_record *r)
 {
-	const struct dialect_row *row = dialect_find(DIALECT_FTRACE, event->name);
+	uint16_t kind = EV_OTHER;
+	const struct event_read *read = dialect_find(TRACER_FTRACE, event->name, &kind);
 
-	if (e->kind != (row ? row->kind : EV_OTHER))
+	if (e->kind != kind)
 		differ(c, s, e, "kind", event_kind_name(e->kind));
-	for (unsigned slot = 0; row && slot < EVENT_ARGS; slot++) {
+	for (unsigned slot = 0; read && slot < EVENT_ARGS; slot++) {
 		char scratch[64];
-		const char *name = dialect_pick_field(&row->slots[slot], has_field, event, scratch);
+		const char *name = dialect_pick_field(&read->slots[slot], has_field, event, scratch);
 		bool same = name ? arg_same(c, e, slot, tep_find_any_field(event, name), r)
-				 : e->arg[slot] == row->slots[slot].otherwise;
+				 : e->arg[slot] == read->slots[slot].otherwise;
 
 		c->args++;
 		if (!same)

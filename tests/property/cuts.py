@@ -78,7 +78,7 @@ def gather(name, target):
         for path in lib.unpacked(lib.ROOT / "samples/lab/perf-data-6.1.tar.xz").rglob("*.data"):
             file = perf_parts.File(path)
             others, cpus = file.split()
-            file.write(target / path.name, others + perf_parts.packed(b"".join(cpus)), features=perf_parts.ZSTD_FEATURE)
+            file.write(target / path.name, others + perf_parts.in_records(perf_parts.flushed(perf_parts.in_turn(cpus))), features=perf_parts.ZSTD_FEATURE)
     elif name == "lttng":
         shutil.copytree(lib.ROOT / "samples/lttng", target)
     else:

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "clock/trees.h"
-#include "source/event.h"
+#include "events/event.h"
 
 #define NR 6
 

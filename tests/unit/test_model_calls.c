@@ -117,6 +117,23 @@ static void test_rate(void **state)
 	assert_refused(0, REFUSED_MARKS, HT_ORIGIN_USER, 500);
 }
 
+/* L0 takes a call of a guest's guest, which is that one's mark. */
+static void test_nested_call_is_of_the_innermost(void **state)
+{
+	(void)state;
+	world_open(3);
+	switches(HOST, 0, 100, 0, RUNNABLE, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 120, 0, RUNNABLE, 50);
+	enters(VM, 0, 130, 50);
+	happens(HOST, 0, 140, KVM_EXIT, 100, VMMCALL, -1, KERNEL, SVM);
+	happens(HOST, 0, 141, KVM_NESTED_HYPERCALL, 100, NUMBER(HT_MARK_MAGIC));
+	happens(HOST, 0, 142, KVM_ENTRY, 100, -1);
+	world_close(300);
+	assert_int_equal(fake_rows("mark"), 1);
+	assert_int_equal(fake_cell("mark", 0, "machine"), NESTED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +141,7 @@ int main(void)
 		cmocka_unit_test(test_in_turn),
 		cmocka_unit_test(test_gap_before_the_first),
 		cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_nested_call_is_of_the_innermost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

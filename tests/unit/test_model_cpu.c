@@ -180,6 +180,19 @@ static void a_tid_is_used_again_by_another_thread(void **state)
 	assert_int_equal(fake_cell("thread", thread_row(HOST, 7) - 1, "end"), 120);
 }
 
+/* Its last switch says no more than that it slept on its way out. */
+static void a_thread_that_is_freed_has_ended(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 100, 1, ASLEEP, 7);
+	happens(HOST, 0, 110, EXIT, 7, 7, 0, STR("first"));
+	switches(HOST, 0, 120, 7, ASLEEP, 1);
+	happens(HOST, 0, 125, FREE, 1, 7);
+	world_close(300);
+	assert_int_equal(fake_cell("thread", thread_row(HOST, 7), "end"), 125);
+}
+
 /* Only threads that move have an attribute for it. */
 static void threads_move(void **state)
 {
@@ -695,6 +708,7 @@ int main(void)
 		cmocka_unit_test(kernel_threads_are_known_by_proof),
 		cmocka_unit_test(thread_states_follow_switches_and_wakeups),
 		cmocka_unit_test(a_tid_is_used_again_by_another_thread),
+		cmocka_unit_test(a_thread_that_is_freed_has_ended),
 		cmocka_unit_test(threads_move),
 		cmocka_unit_test(names_change),
 		cmocka_unit_test(exec_gives_the_thread_its_process_number),

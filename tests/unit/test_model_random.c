@@ -4,6 +4,7 @@
  * whatever comes, every CPU of the host has a context at every moment, and every number in the
  * result names something that is there.
  */
+#include "events/rows.h"
 #include "tests/unit/model_world.h"
 
 #define EVENTS 3000

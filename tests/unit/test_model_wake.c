@@ -475,6 +475,29 @@ static void a_vcpu_that_plays_a_device_sends_no_ipi(void **state)
 	assert_woken(0, 140, "device vector 37 by 101");
 }
 
+/* A vCPU's thread passes on what a device sends, and later what its guest does. */
+static void an_interrupt_that_is_routed_is_no_ipi(void **state)
+{
+	(void)state;
+	open_world();
+	halts(100);
+	switches(HOST, 1, 110, 0, RUNNABLE, 101);
+	enters(HOST, 1, 111, 101);
+	exits(HOST, 1, 120, 101, EXIT_MSR);
+	happens(HOST, 1, 121, KVM_MSI_SET_IRQ, 101);
+	delivers(1, 122, 101, 0, 37, 0);
+	wakes(1, 123, 101, 100);
+	goes_on(130);
+	halts(200);
+	happens(HOST, 1, 210, KVM_APIC_IPI, 101, VEC_RESCHEDULE, 0);
+	delivers(1, 211, 101, 0, VEC_RESCHEDULE, 0);
+	wakes(1, 212, 101, 100);
+	goes_on(220);
+	world_close(300);
+	assert_woken(0, 140, "device vector 37 by 101");
+	assert_woken(0, 230, "ipi vector 253 from 1 by 101");
+}
+
 /* It slept for a lock of the VMM's, and then sent the interrupt of a device that it plays: that is
  * no timer of its own. */
 static void an_interrupt_that_a_vcpu_sends_itself_is_no_timer(void **state)
@@ -954,6 +977,7 @@ int main(void)
 		cmocka_unit_test(who_is_gone_waits_for_nothing),
 		cmocka_unit_test(the_first_cause_counts),
 		cmocka_unit_test(an_ipi_names_its_sender),
+		cmocka_unit_test(an_interrupt_that_is_routed_is_no_ipi),
 		cmocka_unit_test(a_vcpu_that_plays_a_device_sends_no_ipi),
 		cmocka_unit_test(an_interrupt_that_a_vcpu_sends_itself_is_no_timer),
 		cmocka_unit_test(a_disk_is_known_by_what_led_to_its_interrupt),
