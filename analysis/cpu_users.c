@@ -324,27 +324,33 @@ static int make(struct cpu_users *u, struct sonde_run *run)
 	return 0;
 }
 
-int cpu_users_get(struct cpu_users **out, struct sonde_run *run)
+static void release(struct kept *kept)
 {
-	if (!run->cpu_users) {
-		struct cpu_users *u = calloc(1, sizeof(*u));
+	struct cpu_users *u = (struct cpu_users *)kept;
 
-		if (!u || make(u, run)) {
-			cpu_users_free(u);
-			return -ENOMEM;
-		}
-		run->cpu_users = u;
-	}
-	*out = run->cpu_users;
-	return 0;
-}
-
-void cpu_users_free(struct cpu_users *u)
-{
-	if (!u)
-		return;
 	strips_release(&u->strips);
 	free(u->parents);
 	use_sums_release(&u->sums);
 	free(u);
+}
+
+static const struct kept_kind kind = {release};
+
+int cpu_users_get(struct cpu_users **out, struct sonde_run *run)
+{
+	struct cpu_users *u = kept_find(run, &kind);
+
+	*out = u;
+	if (u)
+		return 0;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return -ENOMEM;
+	if (make(u, run)) {
+		release(&u->kept);
+		return -ENOMEM;
+	}
+	kept_set(run, &kind, &u->kept);
+	*out = u;
+	return 0;
 }

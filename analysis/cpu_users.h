@@ -2,6 +2,7 @@
 #ifndef ANALYSIS_CPU_USERS_H
 #define ANALYSIS_CPU_USERS_H
 
+#include "analysis/kept.h"
 #include "analysis/strip.h"
 #include "analysis/use_sums.h"
 
@@ -14,6 +15,7 @@
  * All analyses of a run ask the same one, so that what one has read the next need not read again.
  */
 struct cpu_users {
+	struct kept kept;
 	struct sonde_run *run;
 	struct strips strips;
 	int *parents; /* owned, per machine: the one that it runs in */
@@ -59,7 +61,6 @@ unsigned cpu_run_add(const struct cpu_run *run, ns_t until, const struct culprit
 
 /* The run's own, made when first asked for; it goes with the run.  0 or -ENOMEM. */
 int cpu_users_get(struct cpu_users **out, struct sonde_run *run);
-void cpu_users_free(struct cpu_users *u);
 
 /* Who had CPU @number of @machine in [from, to); @each returns false to stop.  It must not ask for what ran
  * on a physical CPU.  Negative @number: the CPU is not known. */

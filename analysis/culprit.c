@@ -92,18 +92,35 @@ static bool make_all(struct culprits *all, struct sonde_run *run)
 	return made;
 }
 
+static void release(struct kept *kept)
+{
+	struct culprits *c = (struct culprits *)kept;
+
+	free(c->numbers);
+	free(c->modes);
+	free(c->list);
+	free(c->who);
+	free(c);
+}
+
+static const struct kept_kind kind = {release};
+
 int culprits_get(const struct culprits **out, struct sonde_run *run)
 {
-	if (!run->culprits) {
-		struct culprits *all = calloc(1, sizeof(*all));
+	struct culprits *all = kept_find(run, &kind);
 
-		if (!all || !make_all(all, run)) {
-			culprits_free(all);
-			return -ENOMEM;
-		}
-		run->culprits = all;
+	*out = all;
+	if (all)
+		return 0;
+	all = calloc(1, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	if (!make_all(all, run)) {
+		release(&all->kept);
+		return -ENOMEM;
 	}
-	*out = run->culprits;
+	kept_set(run, &kind, &all->kept);
+	*out = all;
 	return 0;
 }
 
@@ -115,15 +132,4 @@ struct culprit culprit_of(struct sonde_run *run, int64_t context)
 	if (context < 0 || context >= sonde_nr_contexts(run) || culprits_get(&all, run))
 		return make(run, context);
 	return all->list[all->numbers[context + 1]];
-}
-
-void culprits_free(struct culprits *c)
-{
-	if (!c)
-		return;
-	free(c->numbers);
-	free(c->modes);
-	free(c->list);
-	free(c->who);
-	free(c);
 }

@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_CULPRIT_H
 #define ANALYSIS_CULPRIT_H
 
-#include "analysis/run.h"
+#include "analysis/kept.h"
 
 /* Who ran instead of somebody: a context as a cause, so that what is one cause is one. */
 struct culprit {
@@ -16,6 +16,7 @@ struct culprit {
 /* The culprits of a run, numbered: analyses ask for each piece of time, and most contexts are one
  * culprit with others. */
 struct culprits {
+	struct kept kept;
 	int64_t nr_contexts;
 	uint32_t *numbers; /* owned, by context + 1; culprit 0 is that of an unknown context */
 	uint8_t *modes;	   /* owned, the same: enum sonde_mode, each as it is */
@@ -26,7 +27,6 @@ struct culprits {
 
 /* The run's own, made by the first question.  0 or -ENOMEM. */
 int culprits_get(const struct culprits **out, struct sonde_run *run);
-void culprits_free(struct culprits *c);
 
 /* The culprit's number that stands behind a value of a CPU's `runs`. */
 static inline uint32_t culprit_number(const struct culprits *c, uint32_t value)

@@ -356,17 +356,31 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret)) : 0;
 }
 
+static void release(struct kept *kept)
+{
+	struct exit_sums *s = (struct exit_sums *)kept;
+
+	for (size_t i = 0; i < s->reasons.nr; i++)
+		histogram_free(((struct exit_reason *)keyed_sum_at(&s->reasons, i))->lengths);
+	free(s->nests);
+	free(s->list);
+	keyed_release(&s->reasons);
+	keyed_release(&s->causes);
+	free(s);
+}
+
+static const struct kept_kind kind = {release};
+
 int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
 		  struct error *err)
 {
-	struct exit_sums *s = run->exit_sums;
+	struct exit_sums *s = kept_find(run, &kind);
 	int ret;
 
 	*out = s;
 	if (s && s->begin == begin && s->end == end)
 		return 0;
-	exit_sums_free(s);
-	run->exit_sums = NULL;
+	kept_drop(run, &kind);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(err, -ENOMEM, "out of memory");
@@ -375,10 +389,11 @@ int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begi
 	s->all_kept = true;
 	ret = sum_up(s, run, err);
 	if (ret) {
-		exit_sums_free(s);
+		release(&s->kept);
 		return ret;
 	}
-	*out = run->exit_sums = s;
+	kept_set(run, &kind, &s->kept);
+	*out = s;
 	return 0;
 }
 
@@ -393,17 +408,4 @@ int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !s->all_kept && !ret; vcpu++)
 		ret = exits_scan(run, vcpu, s->begin, s->end, each, data);
 	return ret;
-}
-
-void exit_sums_free(struct exit_sums *s)
-{
-	if (!s)
-		return;
-	for (size_t i = 0; i < s->reasons.nr; i++)
-		histogram_free(((struct exit_reason *)keyed_sum_at(&s->reasons, i))->lengths);
-	free(s->nests);
-	free(s->list);
-	keyed_release(&s->reasons);
-	keyed_release(&s->causes);
-	free(s);
 }

@@ -5,7 +5,7 @@
 #include "analysis/exits.h"
 #include "analysis/keyed.h"
 #include "analysis/longest.h"
-#include "analysis/run.h"
+#include "analysis/kept.h"
 #include "base/histogram.h"
 
 /*
@@ -52,6 +52,7 @@ struct exit_nest {
 };
 
 struct exit_sums {
+	struct kept kept;
 	ns_t begin, end;
 	struct keyed reasons;	 /* struct exit_reason */
 	struct keyed causes;	 /* struct exit_cause */
@@ -74,6 +75,5 @@ int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begi
 int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
 		      bool (*each)(const struct exit_interval *list, size_t nr, void *data),
 		      void *data);
-void exit_sums_free(struct exit_sums *s);
 
 #endif

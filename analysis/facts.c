@@ -124,11 +124,24 @@ int64_t share_ppm(ns_t part, ns_t whole)
 	return ppm > INT64_MAX ? INT64_MAX : (int64_t)ppm;
 }
 
+static void release(struct kept *kept)
+{
+	struct facts_kept *all = (struct facts_kept *)kept;
+
+	for (unsigned i = 0; i < FACTS_KEPT; i++)
+		sonde_facts_free(all->list[i].facts);
+	free(all);
+}
+
+static const struct kept_kind kind = {release};
+
 static struct sonde_facts *find_kept(const struct sonde_run *run, const struct analysis *a,
 				     ns_t begin, ns_t end)
 {
-	for (unsigned i = 0; run->facts_kept && i < FACTS_KEPT; i++) {
-		const struct kept_facts *k = &run->facts_kept->list[i];
+	const struct facts_kept *kept = kept_find(run, &kind);
+
+	for (unsigned i = 0; kept && i < FACTS_KEPT; i++) {
+		const struct kept_facts *k = &kept->list[i];
 
 		if (k->facts && k->facts->analysis == &a->public && k->begin == begin &&
 		    k->end == end)
@@ -140,25 +153,21 @@ static struct sonde_facts *find_kept(const struct sonde_run *run, const struct a
 /* Without the memory for it, it is made again. */
 static void keep(struct sonde_run *run, struct sonde_facts *f, ns_t begin, ns_t end)
 {
+	struct facts_kept *kept = kept_find(run, &kind);
 	struct kept_facts *k;
 
 	if (f->nr_rows * f->analysis->nr_columns > FACTS_KEPT_CELLS)
 		return;
-	if (!run->facts_kept)
-		run->facts_kept = calloc(1, sizeof(*run->facts_kept));
-	if (!run->facts_kept)
-		return;
-	k = &run->facts_kept->list[run->facts_kept->next++ % FACTS_KEPT];
+	if (!kept) {
+		kept = calloc(1, sizeof(*kept));
+		if (!kept)
+			return;
+		kept_set(run, &kind, &kept->kept);
+	}
+	k = &kept->list[kept->next++ % FACTS_KEPT];
 	sonde_facts_free(k->facts);
 	*k = (struct kept_facts){begin, end, f};
 	f->users++;
-}
-
-void facts_kept_free(struct facts_kept *kept)
-{
-	for (unsigned i = 0; kept && i < FACTS_KEPT; i++)
-		sonde_facts_free(kept->list[i].facts);
-	free(kept);
 }
 
 static int find_facts(struct sonde_facts **out, struct sonde_run *run, const struct analysis *a,

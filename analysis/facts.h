@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_FACTS_H
 #define ANALYSIS_FACTS_H
 
-#include "analysis/run.h"
+#include "analysis/kept.h"
 #include "base/arena.h"
 #include "sonde/facts.h"
 
@@ -45,6 +45,7 @@ struct sonde_facts {
 #define FACTS_KEPT_CELLS 65536
 
 struct facts_kept {
+	struct kept kept;
 	struct kept_facts {
 		ns_t begin, end;
 		struct sonde_facts *facts; /* NULL: none yet */
@@ -52,7 +53,6 @@ struct facts_kept {
 	unsigned next; /* to be replaced */
 };
 
-void facts_kept_free(struct facts_kept *kept);
 
 /* Lists of what was found one by one are long: their rows stay where they were put, and what is sorted is numbers. */
 #define FACTS_PAGE 128

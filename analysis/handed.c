@@ -86,23 +86,33 @@ static int read_all(struct handed_list *h, const struct sonde_run *run)
 	return 0;
 }
 
-int handed_get(const struct handed_list **out, struct sonde_run *run)
+static void release(struct kept *kept)
 {
-	struct handed_list *h = run->handed ? NULL : calloc(1, sizeof(*h));
+	struct handed_list *h = (struct handed_list *)kept;
 
-	if (h && !read_all(h, run))
-		run->handed = h;
-	else
-		handed_free(h);
-	*out = run->handed;
-	return *out ? 0 : -ENOMEM;
+	free(h->list);
+	free(h);
 }
 
-void handed_free(struct handed_list *h)
+static const struct kept_kind kind = {release};
+
+int handed_get(const struct handed_list **out, struct sonde_run *run)
 {
+	struct handed_list *h = kept_find(run, &kind);
+
+	*out = h;
 	if (h)
-		free(h->list);
-	free(h);
+		return 0;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	if (read_all(h, run)) {
+		release(&h->kept);
+		return -ENOMEM;
+	}
+	kept_set(run, &kind, &h->kept);
+	*out = h;
+	return 0;
 }
 
 const struct handed *handed_last(const struct handed_list *h, enum handed_kind kind, int64_t holder,

@@ -2,6 +2,7 @@
 #ifndef ANALYSIS_HANDED_H
 #define ANALYSIS_HANDED_H
 
+#include "analysis/kept.h"
 #include "analysis/requests.h"
 
 /*
@@ -28,13 +29,13 @@ struct handed {
 };
 
 struct handed_list {
+	struct kept kept;
 	struct handed *list; /* owned, by kind, holder and time */
 	size_t nr, room;
 };
 
 /* 0 or -ENOMEM; they are the run's. */
 int handed_get(const struct handed_list **out, struct sonde_run *run);
-void handed_free(struct handed_list *h);
 
 /* The last one that @holder got in [from, to]; NULL none. */
 const struct handed *handed_last(const struct handed_list *h, enum handed_kind kind, int64_t holder,

@@ -3,7 +3,7 @@
 #define ANALYSIS_HYPERVISOR_H
 
 #include "analysis/keyed.h"
-#include "analysis/run.h"
+#include "analysis/kept.h"
 
 /*
  * What hypervisors did on physical CPUs, summed up by VM, hypervisor and exit reason.  The run
@@ -26,6 +26,7 @@ struct hypervisor_exits {
 };
 
 struct hypervisor_work {
+	struct kept kept;
 	ns_t begin, end;
 	struct keyed exits; /* struct hypervisor_exits */
 };
@@ -33,6 +34,5 @@ struct hypervisor_work {
 /* The run's own: it is there until the next question. */
 int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *run, ns_t begin,
 			ns_t end, struct error *err);
-void hypervisor_work_free(struct hypervisor_work *w);
 
 #endif

@@ -373,15 +373,25 @@ static int64_t machine_served(const struct scan *s, const struct sonde_context *
 }
 
 /* By VM, hypervisor and reason, what was found by context. */
+static void release(struct kept *kept)
+{
+	struct hypervisor_work *w = (struct hypervisor_work *)kept;
+
+	keyed_release(&w->exits);
+	free(w);
+}
+
+static const struct kept_kind kind = {release};
+
 static struct hypervisor_work *sum_up(const struct scan *s)
 {
 	struct hypervisor_work *w = malloc(sizeof(*w));
 
 	if (!w)
 		return NULL;
-	*w = (struct hypervisor_work){s->begin,
-				      s->end,
-				      {.nr_cells = HYPERVISOR_NR_CELLS,
+	*w = (struct hypervisor_work){.begin = s->begin,
+				       .end = s->end,
+				       .exits = {.nr_cells = HYPERVISOR_NR_CELLS,
 				       .sum_bytes = sizeof(struct hypervisor_exits)}};
 	for (uint32_t i = 0; i < s->nr_met; i++) {
 		const struct ended *ended = &s->ended[s->met[i]];
@@ -391,7 +401,7 @@ static struct hypervisor_work *sum_up(const struct scan *s)
 								  c->detail});
 
 		if (!e) {
-			hypervisor_work_free(w);
+			release(&w->kept);
 			return NULL;
 		}
 		e->name = c->detail_text;
@@ -413,14 +423,13 @@ int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *ru
 			 .nr_contexts = (uint32_t)sonde_nr_contexts(run),
 			 .nr_machines = sonde_nr_machines(run),
 			 .nr_cpus = sonde_nr_cpus(run)};
-	struct hypervisor_work *w = run->hypervisor_work;
+	struct hypervisor_work *w = kept_find(run, &kind);
 	int ret;
 
 	*out = w;
 	if (w && w->begin == begin && w->end == end)
 		return 0;
-	hypervisor_work_free(w);
-	run->hypervisor_work = NULL;
+	kept_drop(run, &kind);
 	ret = !cpu_users_get(&s.users, run) && read_tables(&s)
 		      ? scan_run(&s, err)
 		      : fail(err, -ENOMEM, "out of memory");
@@ -428,14 +437,8 @@ int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *ru
 	if (!ret && !w)
 		ret = fail(err, -ENOMEM, "out of memory");
 	scan_release(&s);
-	*out = run->hypervisor_work = w;
+	if (w)
+		kept_set(run, &kind, &w->kept);
+	*out = w;
 	return ret;
-}
-
-void hypervisor_work_free(struct hypervisor_work *w)
-{
-	if (!w)
-		return;
-	keyed_release(&w->exits);
-	free(w);
 }

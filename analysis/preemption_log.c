@@ -6,15 +6,27 @@
 
 #include "base/grow.h"
 
+static void release(struct kept *kept)
+{
+	struct preemption_log *log = (struct preemption_log *)kept;
+
+	preemption_log_forget_parts(log);
+	preemption_log_forget_sums(log);
+	free(log);
+}
+
+static const struct kept_kind kind = {release};
+
 struct preemption_log *preemption_log_get(struct sonde_run *run, ns_t begin, ns_t end)
 {
-	struct preemption_log *log = run->preemptions;
+	struct preemption_log *log = kept_find(run, &kind);
 
 	if (log && log->begin == begin && log->end == end)
 		return log;
-	preemption_log_free(log);
-	log = run->preemptions = calloc(1, sizeof(*log));
+	kept_drop(run, &kind);
+	log = calloc(1, sizeof(*log));
 	if (log) {
+		kept_set(run, &kind, &log->kept);
 		log->begin = begin;
 		log->end = end;
 	}
@@ -96,13 +108,4 @@ void preemption_log_forget_sums(struct preemption_log *log)
 	log->nr_owners = log->owners_room = log->nr_uses = log->uses_room = 0;
 	map_release(&log->by_owner);
 	map_release(&log->by_use);
-}
-
-void preemption_log_free(struct preemption_log *log)
-{
-	if (!log)
-		return;
-	preemption_log_forget_parts(log);
-	preemption_log_forget_sums(log);
-	free(log);
 }

@@ -2,6 +2,7 @@
 #ifndef ANALYSIS_PREEMPTION_LOG_H
 #define ANALYSIS_PREEMPTION_LOG_H
 
+#include "analysis/kept.h"
 #include "analysis/preemption.h"
 
 /*
@@ -19,6 +20,7 @@ struct preemption_owner {
 };
 
 struct preemption_log {
+	struct kept kept;
 	ns_t begin, end; /* of the window */
 	struct preemption *parts; /* owned */
 	size_t nr_parts, parts_room;
@@ -32,7 +34,6 @@ struct preemption_log {
 
 /* The run's own, of that window, a new one when it had none; NULL: no memory. */
 struct preemption_log *preemption_log_get(struct sonde_run *run, ns_t begin, ns_t end);
-void preemption_log_free(struct preemption_log *log);
 
 /* Adds a part, or forgets all of them and is too long from then on. */
 void preemption_log_add(struct preemption_log *log, const struct preemption *p);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/kept.h"
 #include "analysis/requests.h"
 #include "analysis/cells.h"
 #include "base/text.h"
@@ -214,25 +215,33 @@ bool run_request(const struct sonde_run *run, int64_t row, struct io_request *ou
 /* ---- all of them ---------------------------------------------------------------------------- */
 
 struct requests {
+	struct kept kept;
 	size_t nr;
 	struct io_request list[];
 };
 
+static void release(struct kept *kept)
+{
+	free(kept);
+}
+
+static const struct kept_kind kind = {release};
+
 /* NULL: there are too many of them, or no memory. */
-static const struct requests *kept(struct sonde_run *run)
+static const struct requests *all_of(struct sonde_run *run)
 {
 	int64_t nr_rows = run_nr_requests(run);
-	struct requests *r;
+	struct requests *r = kept_find(run, &kind);
 
-	if (run->requests || nr_rows > REQUESTS_KEPT)
-		return run->requests;
+	if (r || nr_rows > REQUESTS_KEPT)
+		return r;
 	r = malloc(sizeof(*r) + (size_t)nr_rows * sizeof(*r->list));
 	if (!r)
 		return NULL;
 	r->nr = 0;
 	for (int64_t row = 0; row < nr_rows; row++)
 		r->nr += run_request(run, row, &r->list[r->nr]);
-	run->requests = r;
+	kept_set(run, &kind, &r->kept);
 	return r;
 }
 
@@ -244,7 +253,7 @@ static bool in_window(const struct io_request *r, ns_t begin, ns_t end)
 void requests_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		   bool (*each)(const struct io_request *r, void *data), void *data)
 {
-	const struct requests *all = kept(run);
+	const struct requests *all = all_of(run);
 	struct io_request one;
 	bool more = true;
 
@@ -253,11 +262,6 @@ void requests_scan(struct sonde_run *run, ns_t begin, ns_t end,
 	for (int64_t row = 0; !all && row < run_nr_requests(run) && more; row++)
 		more = !run_request(run, row, &one) || !in_window(&one, begin, end) ||
 		       each(&one, data);
-}
-
-void requests_free(struct requests *r)
-{
-	free(r);
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */

@@ -78,7 +78,6 @@ bool run_request(const struct sonde_run *run, int64_t row, struct io_request *ou
 #define REQUESTS_KEPT 16384
 void requests_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		   bool (*each)(const struct io_request *r, void *data), void *data);
-void requests_free(struct requests *r);
 
 /* Its device's name: "virtio0 254:0"; @room bytes. */
 void io_device_name(const struct sonde_run *run, const struct io_request *r, char *out,

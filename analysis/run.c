@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/run.h"
 #include "analysis/cells.h"
-#include "analysis/cpu_users.h"
-#include "analysis/culprit.h"
-#include "analysis/exit_sums.h"
 #include "analysis/exits.h"
-#include "analysis/facts.h"
-#include "analysis/hypervisor.h"
-#include "analysis/handed.h"
+#include "analysis/kept.h"
 #include "analysis/phases.h"
-#include "analysis/preemption_log.h"
-#include "analysis/requests.h"
-#include "analysis/thread_tracks.h"
-#include "analysis/thread_waits.h"
-#include "analysis/usage.h"
-#include "analysis/waits.h"
-#include "analysis/wakeups.h"
 #include "model/context.h"
 
 #include <errno.h>
@@ -326,6 +314,7 @@ void sonde_run_close(struct sonde_run *run)
 {
 	if (!run)
 		return;
+	kept_release_all(run);
 	history_close(run->history);
 	map_release(&run->cpu_rows);
 	map_release(&run->vector_rows);
@@ -340,20 +329,6 @@ void sonde_run_close(struct sonde_run *run)
 	free(run->contexts);
 	free(run->thread_rows);
 	free(run->threads);
-	culprits_free(run->culprits);
-	cpu_users_free(run->cpu_users);
-	exit_sums_free(run->exit_sums);
-	hypervisor_work_free(run->hypervisor_work);
-	usages_free(run->usages);
-	wakeup_sums_free(run->wakeup_sums[false]);
-	wakeup_sums_free(run->wakeup_sums[true]);
-	handed_free(run->handed);
-	requests_free(run->requests);
-	thread_tracks_free(run->thread_tracks);
-	thread_waits_free(run->thread_waits);
-	waits_free(run->waits);
-	preemption_log_free(run->preemptions);
-	facts_kept_free(run->facts_kept);
 	free(run->path);
 	free(run);
 }

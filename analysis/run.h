@@ -55,19 +55,7 @@ extern const char *const run_cpu_attr_names[CPU_NR_ATTRS];
 
 struct thread_key;
 struct exit_kind;
-struct culprits;
-struct cpu_users;
-struct exit_sums;
-struct hypervisor_work;
-struct facts_kept;
-struct preemption_log;
-struct requests;
-struct thread_tracks;
-struct thread_waits;
-struct waits;
-struct usages;
-struct handed_list;
-struct wakeup_sums;
+struct kept;
 
 struct sonde_run {
 	char *path; /* owned */
@@ -92,19 +80,7 @@ struct sonde_run {
 	struct sonde_context *contexts;		       /* the same */
 	struct sonde_thread *thread_rows;	       /* the same */
 	struct thread_key *threads;		       /* owned; sorted; made when first needed */
-	struct culprits *culprits;		       /* owned; made when first needed */
-	struct cpu_users *cpu_users;		       /* the same */
-	struct exit_sums *exit_sums;		       /* owned; of the window asked for last */
-	struct hypervisor_work *hypervisor_work;       /* the same */
-	struct thread_waits *thread_waits;	       /* the same */
-	struct waits *waits;			       /* the same */
-	struct preemption_log *preemptions;	       /* the same */
-	struct usages *usages;			       /* the same */
-	struct wakeup_sums *wakeup_sums[2];	       /* the same; [1] of threads on vCPUs that are awake */
-	struct thread_tracks *thread_tracks;	       /* owned; made when first needed */
-	struct handed_list *handed;		       /* the same */
-	struct requests *requests;		       /* the same; NULL, too, when there are very many */
-	struct facts_kept *facts_kept;		       /* owned; NULL: none yet */
+	struct kept *kept;			       /* owned: what analyses keep, kept.h */
 	bool is_svm;				       /* exit reasons are AMD's */
 };
 

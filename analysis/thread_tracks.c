@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/kept.h"
 #include "analysis/thread_tracks.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@ struct block {
 };
 
 struct thread_tracks {
+	struct kept kept;
 	struct sonde_run *run;
 	ns_t begin, end; /* of the window, within the run */
 	struct thread_track {
@@ -41,6 +43,17 @@ static void forget(struct thread_tracks *k)
 	memset(k->threads, 0, (size_t)sonde_nr_threads(k->run) * sizeof(*k->threads));
 }
 
+static void release(struct kept *kept)
+{
+	struct thread_tracks *k = (struct thread_tracks *)kept;
+
+	forget(k);
+	free(k->threads);
+	free(k);
+}
+
+static const struct kept_kind kind = {release};
+
 static struct thread_tracks *make(struct sonde_run *run)
 {
 	struct thread_tracks *k = calloc(1, sizeof(*k));
@@ -49,17 +62,21 @@ static struct thread_tracks *make(struct sonde_run *run)
 		return NULL;
 	k->run = k->strips.run = run;
 	k->threads = calloc((size_t)sonde_nr_threads(run) + 1, sizeof(*k->threads));
-	if (k->threads)
+	if (k->threads) {
+		kept_set(run, &kind, &k->kept);
 		return k;
+	}
 	free(k);
 	return NULL;
 }
 
 int thread_tracks_get(struct thread_tracks **out, struct sonde_run *run, ns_t begin, ns_t end)
 {
-	struct thread_tracks *k = run->thread_tracks ? run->thread_tracks : make(run);
+	struct thread_tracks *k = kept_find(run, &kind);
 
-	*out = run->thread_tracks = k;
+	if (!k)
+		k = make(run);
+	*out = k;
 	if (!k)
 		return -ENOMEM;
 	begin = begin < sonde_run_begin(run) ? sonde_run_begin(run) : begin;
@@ -86,15 +103,6 @@ void thread_tracks_put(struct thread_tracks *k)
 {
 	if (k)
 		forget_strips(k);
-}
-
-void thread_tracks_free(struct thread_tracks *k)
-{
-	if (!k)
-		return;
-	forget(k);
-	free(k->threads);
-	free(k);
 }
 
 /* ---- what is held -------------------------------------------------------------------------- */

@@ -20,7 +20,6 @@ struct thread_tracks;
 /* The run's own, good until thread_tracks_put(): nobody else may get it meanwhile.  0 or -ENOMEM. */
 int thread_tracks_get(struct thread_tracks **out, struct sonde_run *run, ns_t begin, ns_t end);
 void thread_tracks_put(struct thread_tracks *k); /* NULL: nothing */
-void thread_tracks_free(struct thread_tracks *k);
 
 /* The interval of the `state` or of the `waker` of a thread that there is which holds @t, which need not be in the window;
  * what strip_at() returns. */

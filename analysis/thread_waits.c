@@ -274,18 +274,31 @@ static int failed(struct error *err, int ret)
 	return fail(err, ret, "cannot follow a thread's states: %s", strerror(-ret));
 }
 
+static void release(struct kept *kept)
+{
+	struct thread_waits *w = (struct thread_waits *)kept;
+
+	free(w->waiters);
+	free(w->uses);
+	free(w->parts);
+	free(w->list);
+	free(w);
+}
+
+static const struct kept_kind kind = {release};
+
 int thread_waits_get(const struct thread_waits **out, struct sonde_run *run, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	struct thread_waits *w = run->thread_waits;
+	struct thread_waits *w = kept_find(run, &kind);
 	struct sums s = {.run = run};
 	int ret;
 
 	*out = w;
 	if (w && w->begin == begin && w->end == end)
 		return 0;
-	thread_waits_free(w);
-	*out = run->thread_waits = NULL;
+	kept_drop(run, &kind);
+	*out = NULL;
 	w = calloc(1, sizeof(*w));
 	ret = w ? cpu_users_get(&s.users, run) : -ENOMEM;
 	if (ret) {
@@ -299,10 +312,11 @@ int thread_waits_get(const struct thread_waits **out, struct sonde_run *run, ns_
 	ret = sum_up(&s);
 	release_sums(&s);
 	if (ret) {
-		thread_waits_free(w);
+		release(&w->kept);
 		return failed(err, ret);
 	}
-	*out = run->thread_waits = w;
+	kept_set(run, &kind, &w->kept);
+	*out = w;
 	return 0;
 }
 
@@ -350,15 +364,4 @@ int thread_wait_parts(const struct thread_waits *w, struct sonde_run *run,
 			break;
 	}
 	return 0;
-}
-
-void thread_waits_free(struct thread_waits *w)
-{
-	if (!w)
-		return;
-	free(w->waiters);
-	free(w->uses);
-	free(w->parts);
-	free(w->list);
-	free(w);
 }

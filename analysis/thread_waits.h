@@ -2,6 +2,7 @@
 #ifndef ANALYSIS_THREAD_WAITS_H
 #define ANALYSIS_THREAD_WAITS_H
 
+#include "analysis/kept.h"
 #include "analysis/cpu_users.h"
 
 /*
@@ -45,6 +46,7 @@ struct waiter {
 };
 
 struct thread_waits {
+	struct kept kept;
 	ns_t begin, end;
 	struct waiter *waiters; /* owned, by thread row */
 	struct cpu_use *uses;	/* owned: of the waiters */
@@ -69,6 +71,5 @@ int thread_wait_parts(const struct thread_waits *w, struct sonde_run *run,
 		      const struct thread_wait *wait,
 		      bool (*each)(const struct wait_part *part, void *data), void *data);
 
-void thread_waits_free(struct thread_waits *w);
 
 #endif

@@ -72,17 +72,27 @@ static int collect_cpu(struct usages *u, struct sonde_run *run, int64_t row, ns_
 	return ret ? fail(err, ret, "out of memory") : 0;
 }
 
+static void release(struct kept *kept)
+{
+	struct usages *u = (struct usages *)kept;
+
+	keyed_release(&u->sums);
+	free(u->list);
+	free(u);
+}
+
+static const struct kept_kind kind = {release};
+
 int usages_get(const struct usages **out, struct sonde_run *run, ns_t begin, ns_t end,
 	       struct error *err)
 {
-	struct usages *u = run->usages;
+	struct usages *u = kept_find(run, &kind);
 	int ret = 0;
 
 	*out = u;
 	if (u && u->begin == begin && u->end == end)
 		return 0;
-	usages_free(u);
-	run->usages = NULL;
+	kept_drop(run, &kind);
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return fail(err, -ENOMEM, "out of memory");
@@ -94,20 +104,12 @@ int usages_get(const struct usages **out, struct sonde_run *run, ns_t begin, ns_
 	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++)
 		ret = collect_cpu(u, run, row, begin, end, err);
 	if (ret) {
-		usages_free(u);
+		release(&u->kept);
 		return ret;
 	}
-	*out = run->usages = u;
+	kept_set(run, &kind, &u->kept);
+	*out = u;
 	return 0;
-}
-
-void usages_free(struct usages *u)
-{
-	if (!u)
-		return;
-	keyed_release(&u->sums);
-	free(u->list);
-	free(u);
 }
 
 /* ---- grouping ------------------------------------------------------------------------------ */

@@ -2,6 +2,7 @@
 #ifndef ANALYSIS_USAGE_H
 #define ANALYSIS_USAGE_H
 
+#include "analysis/kept.h"
 #include "analysis/facts.h"
 #include "analysis/keyed.h"
 
@@ -26,6 +27,7 @@ struct usage_sum {
 };
 
 struct usages {
+	struct kept kept;
 	ns_t begin, end;
 	struct usage *list; /* owned */
 	size_t nr;
@@ -37,7 +39,6 @@ struct usages {
 /* Those of a window; they are the run's, which has them until the next question. */
 int usages_get(const struct usages **out, struct sonde_run *run, ns_t begin, ns_t end,
 	       struct error *err);
-void usages_free(struct usages *u);
 
 /*
  * Grouping: the sum of usages with the same key, one row each, longest first.  A row is: the

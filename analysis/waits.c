@@ -202,24 +202,25 @@ static int scan(struct scan *s)
 
 /* ---- kept ---------------------------------------------------------------------------------- */
 
-void waits_free(struct waits *w)
+static void release(struct kept *kept)
 {
-	if (!w)
-		return;
+	struct waits *w = (struct waits *)kept;
+
 	free(w->list);
 	free(w->vcpus);
 	free(w);
 }
 
+static const struct kept_kind kind = {release};
+
 /* Those of the window; NULL: no memory, they are then looked for each time. */
 static struct waits *waits_of_window(struct sonde_run *run, ns_t begin, ns_t end)
 {
-	struct waits *w = run->waits;
+	struct waits *w = kept_find(run, &kind);
 
 	if (w && w->begin == begin && w->end == end)
 		return w;
-	waits_free(w);
-	run->waits = NULL;
+	kept_drop(run, &kind);
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
@@ -230,7 +231,8 @@ static struct waits *waits_of_window(struct sonde_run *run, ns_t begin, ns_t end
 	}
 	w->begin = begin;
 	w->end = end;
-	return run->waits = w;
+	kept_set(run, &kind, &w->kept);
+	return w;
 }
 
 static void tell_kept(const struct waits *w, const struct waits_of *of,

@@ -2,6 +2,7 @@
 #ifndef ANALYSIS_WAITS_H
 #define ANALYSIS_WAITS_H
 
+#include "analysis/kept.h"
 #include "analysis/strip.h"
 
 /*
@@ -41,6 +42,7 @@ struct wait {
 #define WAITS_MAX (1u << 18)
 
 struct waits {
+	struct kept kept;
 	ns_t begin, end;
 	struct wait *list; /* owned */
 	size_t nr, room;
@@ -50,7 +52,6 @@ struct waits {
 	} *vcpus; /* owned, per CPU row */
 };
 
-void waits_free(struct waits *w);
 
 /* Calls @each for every wait of @vcpu that touches [begin, end), in order; false stops.  One that
  * halted in it, but slept first at @end or later, does not.  @each may not ask for waits itself. */

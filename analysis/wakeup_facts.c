@@ -2,6 +2,7 @@
 /* How long wake-ups take: each with its way through the layers, summed up, and how they spread. */
 #include "analysis/facts.h"
 #include "analysis/keyed.h"
+#include "analysis/kept.h"
 #include "analysis/wakeups.h"
 #include "base/grow.h"
 #include "base/histogram.h"
@@ -68,6 +69,7 @@ struct sum {
 };
 
 struct wakeup_sums {
+	struct kept kept;
 	ns_t begin, end; /* of the window */
 	struct sonde_run *run;
 	struct keyed keys;  /* struct sum */
@@ -116,10 +118,10 @@ static bool sum_wakeup(const struct wakeup *wakeup, void *data)
 	return true;
 }
 
-void wakeup_sums_free(struct wakeup_sums *s)
+static void release(struct kept *kept)
 {
-	if (!s)
-		return;
+	struct wakeup_sums *s = (struct wakeup_sums *)kept;
+
 	for (size_t i = 0; i < s->keys.nr; i++)
 		histogram_free(((struct sum *)keyed_sum_at(&s->keys, i))->lengths);
 	keyed_release(&s->keys);
@@ -127,17 +129,19 @@ void wakeup_sums_free(struct wakeup_sums *s)
 	free(s);
 }
 
+/* Of all threads, and of those on vCPUs that are awake. */
+static const struct kept_kind kinds[2] = {{release}, {release}};
+
 static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, bool awake, ns_t begin,
 		    ns_t end, struct error *err)
 {
-	struct wakeup_sums *s = run->wakeup_sums[awake];
+	struct wakeup_sums *s = kept_find(run, &kinds[awake]);
 	int ret;
 
 	*out = s;
 	if (s && s->begin == begin && s->end == end)
 		return 0;
-	wakeup_sums_free(s);
-	run->wakeup_sums[awake] = NULL;
+	kept_drop(run, &kinds[awake]);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(err, -ENOMEM, "out of memory");
@@ -149,10 +153,11 @@ static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, bool 
 	};
 	ret = scan(run, awake, begin, end, sum_wakeup, s, &s->no_memory, err);
 	if (ret) {
-		wakeup_sums_free(s);
+		release(&s->kept);
 		return ret;
 	}
-	*out = run->wakeup_sums[awake] = s;
+	kept_set(run, &kinds[awake], &s->kept);
+	*out = s;
 	return 0;
 }
 

@@ -43,6 +43,5 @@ int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
 /* Their sums per VM and cause, and if they are not very many they themselves, which a run keeps for the window that was
  * asked for last. */
 struct wakeup_sums;
-void wakeup_sums_free(struct wakeup_sums *s);
 
 #endif

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "events/rows.h"
 #include "base/now.h"
 #include "source/trace.h"
 

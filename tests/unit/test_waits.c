@@ -674,6 +674,7 @@ static void handlers_that_took_long(void **state)
 static void wakeups_leave_no_threads_in_a_runs_strips(void **state)
 {
 	static const char *const names[] = {"wakeup_list", "wakeup_awake_list"};
+	struct cpu_users *users;
 	struct sonde_run *again;
 
 	(void)state;
@@ -685,8 +686,9 @@ static void wakeups_leave_no_threads_in_a_runs_strips(void **state)
 		assert_true(sonde_facts_nr_rows(f) > 0);
 		sonde_facts_free(f);
 	}
-	assert_non_null(map_get(&again->cpu_users->strips.by_attr, again->cpu_attrs[VM_A_0][CPU_TASK]));
-	assert_null(map_get(&again->cpu_users->strips.by_attr, sonde_attr_of_thread(again, APP, "state")));
+	assert_int_equal(cpu_users_get(&users, again), 0);
+	assert_non_null(map_get(&users->strips.by_attr, again->cpu_attrs[VM_A_0][CPU_TASK]));
+	assert_null(map_get(&users->strips.by_attr, sonde_attr_of_thread(again, APP, "state")));
 	sonde_run_close(again);
 }
 
