@@ -5,8 +5,8 @@
 #include "model/state.h"
 
 /*
- * Threads that have a number in common: those of one process, and the vCPUs' threads that wait for one
- * CPU, or waited for it last.  What happens to all of these costs no look at any other thread.
+ * Threads that have a number in common: those of one process, and the vCPUs' threads that wait for
+ * one CPU, or waited for it last.  What happens to all of these costs no look at any other thread.
  */
 
 /* @th is one of those of that number in its machine from now on; -1: of none. */
