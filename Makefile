@@ -205,8 +205,8 @@ $(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(NO_BPF) $(AGENT_OBJ) $(B)/libre
 # The shared library shows what include/sonde marks with SONDE_API.  The static one that is
 # installed is a single object whose other names are hidden as well: they cannot meet a user's.
 SONAME := libsonde.so.0
-$(B)/$(SONAME): $(LIB_OBJ) $(OBJECTS)
-	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,-z,defs -o $@ $(LIB_OBJ) $(ALL_LDLIBS)
+$(B)/$(SONAME): $(LIB_OBJ) $(OBJECTS) lib/libsonde.map
+	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/libsonde.map -Wl,-z,defs -o $@ $(LIB_OBJ) $(ALL_LDLIBS)
 $(B)/libsonde.so: $(B)/$(SONAME)
 	ln -sf $(SONAME) $@
 $(B)/installed/libsonde.a: $(LIB_OBJ) $(OBJECTS)

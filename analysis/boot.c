@@ -69,8 +69,8 @@ static ns_t first_vcpu_thread(const struct start *s)
 		struct sonde_thread t;
 		struct sonde_cpu cpu;
 
-		sonde_cpu(s->run, rows[i], &cpu);
-		if (!sonde_thread(s->run, cpu.host_thread, &t) && t.begin < first)
+		sonde_cpu_get(s->run, rows[i], &cpu);
+		if (!sonde_thread_get(s->run, cpu.host_thread, &t) && t.begin < first)
 			first = t.begin;
 	}
 	return first;
@@ -157,7 +157,7 @@ static ns_t settled_at(struct start *s)
 
 		if (state == ATTR_NONE)
 			continue;
-		s->ret = sonde_walk(s->run, state, s->at, sonde_run_end(s->run), first_long_sleep, &one);
+		s->ret = sonde_interval_walk(s->run, state, s->at, sonde_run_end(s->run), first_long_sleep, &one);
 		last = one.at > last ? one.at : last;
 	}
 	return last == NS_MIN ? NS_MAX : last;
@@ -214,7 +214,7 @@ static int one_vm(struct start *s)
 	if (!first_milestone(s, "entry", NS_MIN, &entry))
 		return 0;
 	s->vmm = vmm_thread(s->run, s->vm, entry.at);
-	if (sonde_thread(s->run, s->vmm, &t)) /* none, or a damaged file */
+	if (sonde_thread_get(s->run, s->vmm, &t)) /* none, or a damaged file */
 		s->vmm = -1;
 	s->at = s->vmm < 0 ? entry.at : t.begin;
 	/* A VMM that was there before has begun before what is known of it. */

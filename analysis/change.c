@@ -12,7 +12,7 @@ uint32_t sonde_attr_of_thread(const struct sonde_run *run, int64_t thread, const
 	struct text text = text_in(number, sizeof(number));
 	attr_t dir;
 
-	if (sonde_thread(run, thread, &t) || t.machine >= sonde_nr_machines(run))
+	if (sonde_thread_get(run, thread, &t) || t.machine >= sonde_nr_machines(run))
 		return SONDE_NO_ATTR;
 	text_i64(&text, thread);
 	text_end(&text, sizeof(number));
@@ -25,12 +25,12 @@ uint32_t sonde_nr_attrs(const struct sonde_run *run)
 	return history_nr_attrs(run->history);
 }
 
-int sonde_next_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out)
+int sonde_attr_next_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out)
 {
 	return attr == SONDE_NO_ATTR ? -ENOENT : history_next_change(run->history, attr, t, out);
 }
 
-int sonde_prev_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out)
+int sonde_attr_prev_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out)
 {
 	return attr == SONDE_NO_ATTR ? -ENOENT : history_prev_change(run->history, attr, t, out);
 }

@@ -68,8 +68,8 @@ static bool same_view(const struct comparison *c, const char *machine)
 
 	if (row < 0 || c->match->to_after[row] < 0)
 		return true;
-	sonde_machine(c->match->before, row, &m[0]);
-	sonde_machine(c->match->after, c->match->to_after[row], &m[1]);
+	sonde_machine_get(c->match->before, row, &m[0]);
+	sonde_machine_get(c->match->after, c->match->to_after[row], &m[1]);
 	return m[0].traced == m[1].traced;
 }
 
@@ -163,7 +163,7 @@ static unsigned nr_physical_cpus(const struct sonde_run *run)
 	struct sonde_cpu cpu;
 	unsigned nr = 0;
 
-	for (int64_t row = 0; !sonde_cpu(run, row, &cpu); row++)
+	for (int64_t row = 0; !sonde_cpu_get(run, row, &cpu); row++)
 		nr += !cpu.machine;
 	return nr;
 }

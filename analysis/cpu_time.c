@@ -37,7 +37,7 @@ static bool machine_cells(struct sonde_run *run, const struct usage_sum *u, unio
 {
 	struct sonde_machine m;
 
-	sonde_machine(run, u->machine, &m);
+	sonde_machine_get(run, u->machine, &m);
 	cells[0].i = u->machine;
 	cells[1].i = m.level;
 	return true;
@@ -71,7 +71,7 @@ static bool level_cells(struct sonde_run *run, const struct usage_sum *u, union 
 {
 	struct sonde_machine m;
 
-	sonde_machine(run, u->machine, &m);
+	sonde_machine_get(run, u->machine, &m);
 	cells[0].i = m.level;
 	return true;
 }
@@ -104,7 +104,7 @@ static bool container_cells(struct sonde_run *run, const struct usage_sum *u, un
 	struct sonde_thread t;
 	struct sonde_pid_ns ns;
 
-	if (sonde_thread(run, u->thread, &t) || sonde_pid_ns(run, t.pid_ns, &ns))
+	if (sonde_thread_get(run, u->thread, &t) || sonde_pid_ns_get(run, t.pid_ns, &ns))
 		return false;
 	if (!ns.level)
 		return false;
@@ -151,7 +151,7 @@ static bool process_cells(struct sonde_run *run, const struct usage_sum *u, unio
 	cells[2].i = -1;
 	cells[3].s = "";
 	cells[4].i = -1;
-	if (sonde_thread(run, u->thread, &t))
+	if (sonde_thread_get(run, u->thread, &t))
 		return true;
 	cells[3].s = t.tid ? t.comm : "idle";
 	cells[4].i = t.pid_ns;
@@ -161,7 +161,7 @@ static bool process_cells(struct sonde_run *run, const struct usage_sum *u, unio
 	}
 	cells[1].i = t.tid ? t.pid : 0;
 	leader_row = sonde_find_thread(run, t.machine, cells[1].i, t.begin);
-	if (t.tid && !sonde_thread(run, leader_row, &leader)) {
+	if (t.tid && !sonde_thread_get(run, leader_row, &leader)) {
 		cells[3].s = leader.comm;
 		cells[4].i = leader.pid_ns;
 	}

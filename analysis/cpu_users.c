@@ -273,7 +273,7 @@ static attr_t physical_runs(const struct sonde_run *run, int64_t row)
 {
 	struct sonde_cpu cpu;
 
-	sonde_cpu(run, row, &cpu);
+	sonde_cpu_get(run, row, &cpu);
 	return cpu_is_physical(&cpu) ? run->cpu_attrs[row][CPU_RUNS] : ATTR_NONE;
 }
 
@@ -318,7 +318,7 @@ static int make(struct cpu_users *u, struct sonde_run *run)
 	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
 		struct sonde_machine m;
 
-		sonde_machine(run, row, &m);
+		sonde_machine_get(run, row, &m);
 		u->parents[row] = m.parent;
 	}
 	return 0;

@@ -46,7 +46,7 @@ struct path_walker path_walker_of(struct path_finder *f, int64_t thread, unsigne
 		.f = f, .thread = thread, .depth = depth, .ready = -1, .waits = PATH_NO_WAIT};
 	struct sonde_thread t;
 
-	sonde_thread(f->run, thread, &t);
+	sonde_thread_get(f->run, thread, &t);
 	w.machine = t.machine;
 	w.state = sonde_attr_of_thread(f->run, thread, "state");
 	w.cpu = sonde_attr_of_thread(f->run, thread, "cpu");
@@ -63,11 +63,11 @@ static int64_t first_waker(const struct path_walker *w, ns_t birth)
 	struct sonde_interval first, none, woken;
 	struct sonde_context c;
 
-	if (w->waker == ATTR_NONE || sonde_at(w->f->run, w->state, birth, &first) ||
-	    first.value != THREAD_RUNNABLE || sonde_at(w->f->run, w->waker, birth, &none) ||
+	if (w->waker == ATTR_NONE || sonde_interval_at(w->f->run, w->state, birth, &first) ||
+	    first.value != THREAD_RUNNABLE || sonde_interval_at(w->f->run, w->waker, birth, &none) ||
 	    none.value || none.end > first.end || none.end >= sonde_run_end(w->f->run) ||
-	    sonde_at(w->f->run, w->waker, none.end, &woken) || !woken.value ||
-	    sonde_context(w->f->run, (int64_t)woken.value - 1, &c))
+	    sonde_interval_at(w->f->run, w->waker, none.end, &woken) || !woken.value ||
+	    sonde_context_get(w->f->run, (int64_t)woken.value - 1, &c))
 		return -1;
 	return path_waking_thread(w, &c);
 }
@@ -77,7 +77,7 @@ static int64_t first_of_parent(const struct path_walker *w, ns_t birth)
 {
 	struct sonde_thread t;
 
-	if (sonde_thread(w->f->run, w->thread, &t) || t.begin != birth || t.tid != t.pid ||
+	if (sonde_thread_get(w->f->run, w->thread, &t) || t.begin != birth || t.tid != t.pid ||
 	    t.ppid <= 0)
 		return -1;
 	return sonde_find_thread(w->f->run, t.machine, t.ppid, birth);
@@ -90,7 +90,7 @@ static void before_birth(struct path_walker *w, ns_t begin, ns_t end)
 	struct sonde_interval i;
 	int64_t maker;
 
-	if (w->waker != ATTR_NONE && !sonde_at(w->f->run, w->waker, end, &i) && i.value) {
+	if (w->waker != ATTR_NONE && !sonde_interval_at(w->f->run, w->waker, end, &i) && i.value) {
 		path_slept(w, begin, end);
 		return;
 	}
@@ -145,7 +145,7 @@ void path_follow(struct path_finder *f, int64_t thread, unsigned depth, ns_t beg
 		struct sonde_interval i;
 		ns_t from;
 
-		f->ret = sonde_at(f->run, w.state, end - 1, &i);
+		f->ret = sonde_interval_at(f->run, w.state, end - 1, &i);
 		if (f->ret)
 			return;
 		from = i.begin > begin ? i.begin : begin;

@@ -55,7 +55,7 @@ static bool is_vcpu_thread(const struct sentence *s, int64_t thread)
 {
 	struct sonde_thread t;
 
-	return !sonde_thread(s->run, thread, &t) && t.vcpu >= 0;
+	return !sonde_thread_get(s->run, thread, &t) && t.vcpu >= 0;
 }
 
 /* "web1 vCPU 2 was ready, CPU 3 ran postgres[12] of host0"; of that vCPU's own thread "ready, CPU 3
@@ -95,7 +95,7 @@ static bool is_before_birth(const struct sentence *s, const struct path_step *st
 {
 	struct sonde_thread t;
 
-	return !sonde_thread(s->run, step->thread, &t) && t.begin >= step->end;
+	return !sonde_thread_get(s->run, step->thread, &t) && t.begin >= step->end;
 }
 
 /* What a step was about, beyond its kind and its thread. */
@@ -104,7 +104,7 @@ static void say_step(struct sentence *s, const struct path_step *step)
 	struct sonde_context c = {.thread = -1, .detail_text = ""};
 	struct culprit culprit = culprit_of(s->run, step->context);
 
-	sonde_context(s->run, step->context, &c);
+	sonde_context_get(s->run, step->context, &c);
 	switch (step->kind) {
 	case PATH_RUNS:
 	case PATH_INTERRUPTED:
@@ -158,7 +158,7 @@ static void add_step(struct sonde_facts *out, struct sonde_run *run, const struc
 		  (union sonde_cell[]){
 			  cell_int(step->begin),
 			  cell_int(step->end - step->begin),
-			  cell_int(sonde_thread(run, step->thread, &t) ? -1 : (int64_t)t.machine),
+			  cell_int(sonde_thread_get(run, step->thread, &t) ? -1 : (int64_t)t.machine),
 			  cell_int(step->thread),
 			  cell_int(step->depth),
 			  cell_str(kind_names[step->kind]),
@@ -210,7 +210,7 @@ int sonde_critical_path(struct sonde_facts **out, struct sonde_run *run, int64_t
 	if (!f)
 		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
 	f->analysis = &critical_path;
-	if (sonde_thread(run, thread, &t))
+	if (sonde_thread_get(run, thread, &t))
 		ret = fail(&inner, -ENOENT, "there is no such thread");
 	else if (t.end >= 0 && t.end <= begin)
 		ret = fail(&inner, -ERANGE, "the thread has ended before that");

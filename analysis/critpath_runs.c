@@ -7,7 +7,7 @@ static int cpu_at(const struct path_walker *w, ns_t t)
 {
 	struct sonde_interval i;
 
-	if (w->cpu == ATTR_NONE || sonde_at(w->f->run, w->cpu, t, &i) || !i.value)
+	if (w->cpu == ATTR_NONE || sonde_interval_at(w->f->run, w->cpu, t, &i) || !i.value)
 		return w->first_cpu;
 	return (int)i.value - 1;
 }
@@ -16,7 +16,7 @@ static bool is_inside_served(const struct path_walker *w, const struct sonde_con
 {
 	struct sonde_cpu served;
 
-	return !sonde_cpu(w->f->run, run_vcpu_served(w->f->run, c), &served) &&
+	return !sonde_cpu_get(w->f->run, run_vcpu_served(w->f->run, c), &served) &&
 	       run_is_inside(w->f->run, w->machine, served.machine) &&
 	       (c->serves >= 0 || w->machine != served.machine);
 }
@@ -38,7 +38,7 @@ static enum path_kind kind_of(const struct path_walker *w, const struct sonde_co
 	struct sonde_thread own;
 	struct sonde_cpu vcpu;
 
-	sonde_thread(w->f->run, w->thread, &own);
+	sonde_thread_get(w->f->run, w->thread, &own);
 	if (c->mode == SONDE_MODE_UNKNOWN || may_be_served(w, c))
 		return PATH_UNKNOWN;
 	if (c->mode == SONDE_MODE_HYPERVISOR && is_served(w, c))
@@ -49,7 +49,7 @@ static enum path_kind kind_of(const struct path_walker *w, const struct sonde_co
 	if (c->thread == w->thread)
 		return PATH_RUNS;
 	/* A vCPU's thread runs when code of its VM, or of one inside it, does. */
-	if (own.vcpu >= 0 && !sonde_cpu(w->f->run, own.vcpu, &vcpu) &&
+	if (own.vcpu >= 0 && !sonde_cpu_get(w->f->run, own.vcpu, &vcpu) &&
 	    run_is_inside(w->f->run, c->machine, vcpu.machine))
 		return PATH_RUNS;
 	/* A guest of which nothing more is known may be running it. */
@@ -77,7 +77,7 @@ static bool add_piece(const struct cpu_user *ran, void *data)
 		step.instead = ran->context;
 		return path_add_step(w->f, &step);
 	}
-	if (sonde_context(w->f->run, ran->context, &c))
+	if (sonde_context_get(w->f->run, ran->context, &c))
 		step.kind = PATH_UNKNOWN;
 	else
 		step.kind = kind_of(w, &c);

@@ -24,7 +24,7 @@ static struct culprit make(struct sonde_run *run, int64_t context)
 	struct culprit culprit = {-1, -1, SONDE_MODE_UNKNOWN, -1};
 	struct sonde_context c;
 
-	if (sonde_context(run, context, &c))
+	if (sonde_context_get(run, context, &c))
 		return culprit;
 	culprit.machine = c.machine;
 	if (c.mode != SONDE_MODE_IRQ && c.mode != SONDE_MODE_SOFTIRQ)
@@ -51,7 +51,7 @@ static bool number_contexts(struct culprits *all, struct sonde_run *run, struct 
 		if (number < 0)
 			return false;
 		all->numbers[i + 1] = (uint32_t)number;
-		all->modes[i + 1] = (uint8_t)(sonde_context(run, i, &context) ? SONDE_MODE_UNKNOWN
+		all->modes[i + 1] = (uint8_t)(sonde_context_get(run, i, &context) ? SONDE_MODE_UNKNOWN
 									       : context.mode);
 	}
 	all->nr = (uint32_t)keys->nr;

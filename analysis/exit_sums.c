@@ -101,7 +101,7 @@ static int64_t idle_as_one(struct pass *p, int64_t machine, int64_t thread)
 {
 	struct sonde_thread t;
 
-	if (machine < 0 || sonde_thread(p->run, thread, &t) || t.tid)
+	if (machine < 0 || sonde_thread_get(p->run, thread, &t) || t.tid)
 		return thread;
 	if (!p->idle[machine])
 		p->idle[machine] = thread + 1;
@@ -313,7 +313,7 @@ static bool read_cpus(struct pass *p)
 		struct from_cpu *from = &p->cpus[row];
 		struct sonde_cpu c;
 
-		if (!sonde_cpu(p->run, row, &c) && c.machine < sonde_nr_machines(p->run))
+		if (!sonde_cpu_get(p->run, row, &c) && c.machine < sonde_nr_machines(p->run))
 			from->machine = c.machine;
 		from->tasks = other && attr != ATTR_NONE ? *other : (uint32_t)row;
 		fits = other || !map_put(&by_attr, attr, (uint32_t)row);

@@ -29,7 +29,7 @@ static int64_t owner(const struct sonde_run *run, enum sonde_column_type type,
 		return sonde_find_machine(run, cell.s);
 	if (type == SONDE_COL_MACHINE)
 		return cell.i;
-	return sonde_cpu(run, cell.i, &cpu) ? -1 : (int64_t)cpu.machine;
+	return sonde_cpu_get(run, cell.i, &cpu) ? -1 : (int64_t)cpu.machine;
 }
 
 /* Strings go into the copy, which may live longer. */

@@ -95,7 +95,7 @@ static void add_exits(const struct costs *c, const struct exit_sums *s)
 		struct vm_cost *cost = cost_of(c, key[REASON_FROM]);
 		struct sonde_machine m;
 
-		if (cost && !sonde_machine(c->run, key[REASON_VM], &m))
+		if (cost && !sonde_machine_get(c->run, key[REASON_VM], &m))
 			cost->exits[m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1] +=
 				sum->lengths->count;
 	}
@@ -117,7 +117,7 @@ static void add_guest_time(const struct costs *c, const struct usages *u)
 		int64_t machine = u->list[i].context->machine;
 		struct sonde_machine m;
 
-		for (; machine > 0 && !sonde_machine(c->run, machine, &m); machine = m.parent)
+		for (; machine > 0 && !sonde_machine_get(c->run, machine, &m); machine = m.parent)
 			c->list[machine].guest_ns += u->list[i].time_ns;
 	}
 }
@@ -140,7 +140,7 @@ static const char *cost_note(struct sonde_facts *out, struct sonde_run *run, int
 	char text[200];
 	char *kept;
 
-	for (; parent > 0 && !sonde_machine(run, parent, &m); parent = m.parent) {
+	for (; parent > 0 && !sonde_machine_get(run, parent, &m); parent = m.parent) {
 		if (m.traced)
 			continue;
 		snprintf(text, sizeof(text), "at least: %s has no trace", m.name);
@@ -181,7 +181,7 @@ static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t 
 		const struct vm_cost *cost = &c.list[vm];
 		struct sonde_machine m;
 
-		sonde_machine(run, vm, &m);
+		sonde_machine_get(run, vm, &m);
 		facts_add(out, (union sonde_cell[]){
 				       cell_int(vm),
 				       cell_int(m.parent),

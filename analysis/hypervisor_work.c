@@ -242,7 +242,7 @@ static int scan_run(struct scan *s, struct error *err)
 		struct sonde_cpu cpu;
 		int ret = held;
 
-		sonde_cpu(s->run, row, &cpu);
+		sonde_cpu_get(s->run, row, &cpu);
 		if (!cpu_is_physical(&cpu))
 			continue;
 		s->serving = 0;
@@ -262,9 +262,9 @@ static void find_lineage(struct scan *s, int64_t machine)
 	struct sonde_machine m;
 
 	memset(l->at, -1, sizeof(l->at));
-	sonde_machine(s->run, machine, &m);
+	sonde_machine_get(s->run, machine, &m);
 	l->level = m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1;
-	while (machine >= 0 && !sonde_machine(s->run, machine, &m)) {
+	while (machine >= 0 && !sonde_machine_get(s->run, machine, &m)) {
 		if (m.level < SONDE_LAYERS_MAX)
 			l->at[m.level] = machine;
 		machine = m.parent;
@@ -296,7 +296,7 @@ static bool is_blind(const struct scan *s, const struct sonde_context *c)
 	case SONDE_MODE_GUEST:
 		return !c->machine || s->machines[c->machine].works;
 	case SONDE_MODE_TASK:
-		return !sonde_thread(s->run, c->thread, &th) && th.vcpu >= 0;
+		return !sonde_thread_get(s->run, c->thread, &th) && th.vcpu >= 0;
 	default:
 		return false;
 	}
@@ -343,7 +343,7 @@ static bool read_tables(struct scan *s)
 	for (size_t i = 0; i < nr_machines; i++)
 		find_lineage(s, (int64_t)i);
 	for (size_t i = 0; i < nr_cpus; i++) {
-		sonde_cpu(s->run, (int64_t)i, &s->cpus[i]);
+		sonde_cpu_get(s->run, (int64_t)i, &s->cpus[i]);
 		if (s->cpus[i].machine >= nr_machines) /* a damaged file */
 			s->cpus[i].machine = 0;
 	}

@@ -22,7 +22,7 @@ static void say_who(struct sentence *s, int64_t thread, const char *otherwise)
 {
 	struct sonde_thread t;
 
-	if (sonde_thread(s->run, thread, &t)) {
+	if (sonde_thread_get(s->run, thread, &t)) {
 		say(s, "%s", otherwise);
 		return;
 	}
@@ -231,7 +231,7 @@ static int find_steps(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 		struct io_request r;
 		struct teller t = {out, run, &r, s.row[i], -1, 0};
 
-		if (!run_request(run, s.row[i], &r) || sonde_machine(run, r.vm, &m))
+		if (!run_request(run, s.row[i], &r) || sonde_machine_get(run, r.vm, &m))
 			continue;
 		t.host = m.parent;
 		tell(&t);

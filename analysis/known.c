@@ -82,7 +82,7 @@ static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
 	struct sonde_cpu cpu;
 	const char *machine;
 
-	if (sonde_cpu(run, facts_named(states, row, "vcpu").i, &cpu))
+	if (sonde_cpu_get(run, facts_named(states, row, "vcpu").i, &cpu))
 		return true;
 	machine = measures_machine(m, run, cpu.machine);
 	for (unsigned i = 0; i < NR_NEEDS; i++) {

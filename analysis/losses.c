@@ -11,7 +11,7 @@ static void find_ends(struct losses *losses, const struct sonde_run *run)
 	for (size_t i = 0; i < losses->nr; i++) {
 		struct sonde_loss l;
 
-		sonde_loss(run, losses->list[i].at, &l);
+		sonde_loss_get(run, losses->list[i].at, &l);
 		end = l.end > end ? l.end : end;
 		losses->ends[i] = end;
 	}
@@ -29,7 +29,7 @@ int losses_init(struct losses *losses, const struct sonde_run *run, int machine)
 		return -ENOMEM;
 	}
 	for (size_t row = 0; row < nr; row++) {
-		if (!sonde_loss(run, (int64_t)row, &l) && l.machine == machine)
+		if (!sonde_loss_get(run, (int64_t)row, &l) && l.machine == machine)
 			losses->list[losses->nr++] =
 				(struct sort_item){.key = sort_key(l.begin), .at = (uint32_t)row};
 	}

@@ -88,7 +88,7 @@ int mark_pairs_find(struct mark_pairs *out, const struct sonde_run *run, const c
 	for (int64_t row = 0; row < sonde_nr_marks(run) && !ret; row++) {
 		struct sonde_mark m, first;
 
-		if (sonde_mark(run, row, &m) || m.t < begin || m.t > last)
+		if (sonde_mark_get(run, row, &m) || m.t < begin || m.t > last)
 			continue;
 		/* Of equal texts every second one is an end. */
 		if (ends(&m, from, to)) {
@@ -121,6 +121,6 @@ int64_t mark_thread(const struct sonde_run *run, const struct sonde_mark *m)
 
 	if (m->thread >= 0)
 		return m->thread;
-	return sonde_cpu(run, sonde_find_cpu(run, m->machine, m->cpu), &cpu) ? -1
+	return sonde_cpu_get(run, sonde_find_cpu(run, m->machine, m->cpu), &cpu) ? -1
 									    : cpu.host_thread;
 }

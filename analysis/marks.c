@@ -91,7 +91,7 @@ static int find_marks(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 	for (int64_t row = 0; row < sonde_nr_marks(run) && !ret; row++) {
 		struct sonde_mark m;
 
-		sonde_mark(run, row, &m);
+		sonde_mark_get(run, row, &m);
 		if (m.kind == KIND_BEGIN)
 			ret = begin_span(&s, &m);
 		else if ((m.kind != KIND_END || !end_span(&s, &m)) && m.t >= begin && m.t <= last)

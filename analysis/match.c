@@ -10,14 +10,14 @@ static const char *name_of(const struct sonde_run *run, int64_t row)
 {
 	struct sonde_machine m;
 
-	return sonde_machine(run, row, &m) ? "" : m.name;
+	return sonde_machine_get(run, row, &m) ? "" : m.name;
 }
 
 static int64_t parent_of(const struct sonde_run *run, int64_t row)
 {
 	struct sonde_machine m;
 
-	return sonde_machine(run, row, &m) ? -1 : m.parent;
+	return sonde_machine_get(run, row, &m) ? -1 : m.parent;
 }
 
 static void put(struct match *m, int64_t before, int64_t after, enum match_by by)
@@ -76,7 +76,7 @@ static struct shape *shapes_of(const struct sonde_run *run)
 	if (!shapes)
 		return NULL;
 	for (int64_t i = 0; i < sonde_nr_cpus(run); i++) {
-		if (!sonde_cpu(run, i, &cpu) && cpu.machine < nr)
+		if (!sonde_cpu_get(run, i, &cpu) && cpu.machine < nr)
 			shapes[cpu.machine].vcpus++;
 	}
 	for (int64_t i = 0; i < (int64_t)nr; i++) {

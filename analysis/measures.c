@@ -81,7 +81,7 @@ const char *measures_machine(const struct measures *m, const struct sonde_run *r
 {
 	struct sonde_machine machine;
 
-	if (sonde_machine(run, row, &machine))
+	if (sonde_machine_get(run, row, &machine))
 		return "?";
 	return m->names ? m->names[row] : machine.name;
 }
@@ -124,8 +124,8 @@ static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
 	struct sonde_cpu cpu;
 	int ret = 0;
 
-	sonde_cpu(t->run, facts_named(f, row, "vcpu").i, &cpu);
-	sonde_machine(t->run, cpu.machine, &vm);
+	sonde_cpu_get(t->run, facts_named(f, row, "vcpu").i, &cpu);
+	sonde_machine_get(t->run, cpu.machine, &vm);
 	for (unsigned c = 0; c < a->nr_columns && !ret; c++) {
 		char what[160];
 		struct measure like = {.machine = machine_name(t, cpu.machine),
@@ -156,12 +156,12 @@ static int take_preemption(struct taker *t, const struct sonde_facts *f, size_t 
 	struct measure like = {.what = what, .is_share = true};
 	int64_t mode = facts_named(f, row, "mode").i;
 
-	sonde_cpu(t->run, facts_named(f, row, "vcpu").i, &cpu);
+	sonde_cpu_get(t->run, facts_named(f, row, "vcpu").i, &cpu);
 	like.machine = machine_name(t, cpu.machine);
 	like.cpu = cpu.number;
 	like.by = machine_name(t, facts_named(f, row, "culprit_machine").i);
 	/* Numbers of threads mean nothing in another run. */
-	if (!sonde_thread(t->run, facts_named(f, row, "culprit").i, &thread) && thread.vcpu < 0)
+	if (!sonde_thread_get(t->run, facts_named(f, row, "culprit").i, &thread) && thread.vcpu < 0)
 		snprintf(what, sizeof(what), "it was kept off the CPU by %s of %s", thread.comm,
 			 like.by);
 	else

@@ -291,7 +291,7 @@ int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size
 	struct sonde_thread t;
 	char vcpu[80];
 
-	if (sonde_thread(run, row, &t))
+	if (sonde_thread_get(run, row, &t))
 		return snprintf(buf, room, "unknown");
 	if (t.tid == 0)
 		return snprintf(buf, room, "idle");
@@ -315,7 +315,7 @@ int sonde_cpu_label(const struct sonde_run *run, int64_t row, char *buf, size_t 
 	struct sonde_cpu cpu;
 	struct sonde_machine m;
 
-	if (sonde_cpu(run, row, &cpu) || sonde_machine(run, cpu.machine, &m))
+	if (sonde_cpu_get(run, row, &cpu) || sonde_machine_get(run, cpu.machine, &m))
 		return snprintf(buf, room, "unknown");
 	if (cpu.number < 0)
 		return snprintf(buf, room, "%s/?", m.name);
@@ -327,11 +327,11 @@ int sonde_pid_ns_label(const struct sonde_run *run, int64_t row, char *buf, size
 	struct sonde_thread init;
 	struct sonde_pid_ns ns;
 
-	if (sonde_pid_ns(run, row, &ns))
+	if (sonde_pid_ns_get(run, row, &ns))
 		return snprintf(buf, room, "unknown");
 	if (*ns.name)
 		return snprintf(buf, room, "%s:[%llu]", ns.name, (unsigned long long)ns.inum);
-	if (run->ns_init[row] < 0 || sonde_thread(run, run->ns_init[row], &init))
+	if (run->ns_init[row] < 0 || sonde_thread_get(run, run->ns_init[row], &init))
 		return snprintf(buf, room, "pid:[%llu]", (unsigned long long)ns.inum);
 	return snprintf(buf, room, "%s:[%llu]", init.comm, (unsigned long long)ns.inum);
 }
@@ -356,7 +356,7 @@ int sonde_context_label(const struct sonde_run *run, int64_t row, char *buf, siz
 	char thread[64];
 	char mode[64];
 
-	if (sonde_context(run, row, &c) || sonde_machine(run, c.machine, &m))
+	if (sonde_context_get(run, row, &c) || sonde_machine_get(run, c.machine, &m))
 		return snprintf(buf, room, "unknown");
 	context_mode_label(&c, mode, sizeof(mode));
 	if (c.mode == SONDE_MODE_IDLE)

@@ -98,7 +98,7 @@ static int account_thread(struct account *a, struct sonde_run *run, const struct
 
 	a->waits_for = "";
 	a->total = p->end - p->begin;
-	ret = sonde_sum(run, sonde_attr_of_thread(run, p->thread, "state"), p->begin, p->end,
+	ret = sonde_interval_sum(run, sonde_attr_of_thread(run, p->thread, "state"), p->begin, p->end,
 			&shares, &nr);
 	if (ret)
 		return fail(err, ret, "cannot sum up a thread's states: %s", strerror(-ret));
@@ -131,7 +131,7 @@ static ns_t doubt_of(const struct sonde_run *run, const struct phase *p)
 	ns_t doubt_ns = p->doubt_ns;
 	struct sonde_loss l;
 
-	for (int64_t row = 0; !sonde_loss(run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
 		ns_t from = l.begin > p->begin ? l.begin : p->begin;
 
 		if (from < p->end && l.end > p->begin && p->end - from > doubt_ns &&
@@ -198,7 +198,7 @@ int64_t vmm_thread(struct sonde_run *run, int64_t vm, ns_t t)
 {
 	struct sonde_machine m;
 
-	if (sonde_machine(run, vm, &m) || m.parent < 0 || m.vm_pid < 0)
+	if (sonde_machine_get(run, vm, &m) || m.parent < 0 || m.vm_pid < 0)
 		return -1;
 	return sonde_find_thread(run, (unsigned)m.parent, m.vm_pid, t);
 }

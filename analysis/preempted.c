@@ -196,8 +196,8 @@ static int vcpu_row(struct sonde_facts *out, struct cpu_users *users,
 
 	if (ret)
 		return ret;
-	sonde_cpu(run, vcpu, &cpu);
-	sonde_machine(run, cpu.machine, &m);
+	sonde_cpu_get(run, vcpu, &cpu);
+	sonde_machine_get(run, cpu.machine, &m);
 	unknown_ns = per_state[VCPU_UNKNOWN] + per_state[VCPU_NONE];
 	lost = per_state[VCPU_PREEMPTED] + inherited;
 	facts_add(out, (union sonde_cell[]){

@@ -94,7 +94,7 @@ bool victim_counts(struct victim *v, const struct preemption *p)
 		struct sonde_thread t;
 
 		v->thread = p->victim;
-		v->counts = !sonde_thread(v->run, p->victim, &t) && t.tid && t.vcpu < 0;
+		v->counts = !sonde_thread_get(v->run, p->victim, &t) && t.tid && t.vcpu < 0;
 	}
 	return v->counts;
 }
@@ -124,8 +124,8 @@ static void set_vcpu(struct scan *s, int64_t vcpu)
 	struct sonde_machine m;
 	struct sonde_cpu cpu;
 
-	sonde_cpu(s->run, vcpu, &cpu);
-	sonde_machine(s->run, cpu.machine, &m);
+	sonde_cpu_get(s->run, vcpu, &cpu);
+	sonde_machine_get(s->run, cpu.machine, &m);
 	s->last = (struct sonde_interval){.end = NS_MIN};
 	s->p.vcpu = vcpu;
 	s->p.machine = (unsigned)m.parent;

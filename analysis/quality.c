@@ -48,13 +48,13 @@ static int find_clocks(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 		struct clock_sum sum = {.method = "none", .bound_ns = -1};
 		struct sonde_machine machine;
 
-		sonde_machine(run, m, &machine);
+		sonde_machine_get(run, m, &machine);
 		if (!machine.traced)
 			continue;
 		for (int64_t row = 0; row < sonde_nr_clocks(run); row++) {
 			struct sonde_clock c;
 
-			sonde_clock(run, row, &c);
+			sonde_clock_get(run, row, &c);
 			if (c.machine == m && c.from < end && (c.to > begin || c.to == c.from))
 				add_piece(&sum, &c);
 		}
@@ -111,7 +111,7 @@ static int find_losses(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 	for (int64_t row = 0; row < sonde_nr_losses(run); row++) {
 		struct sonde_loss l;
 
-		sonde_loss(run, row, &l);
+		sonde_loss_get(run, row, &l);
 		if (l.begin >= end || l.end < begin)
 			continue;
 		facts_add(out, (union sonde_cell[]){
@@ -148,7 +148,7 @@ static int find_left_out(struct sonde_facts *out, struct sonde_run *run, ns_t be
 	for (int64_t row = 0; row < sonde_nr_left_outs(run); row++) {
 		struct sonde_left_out l;
 
-		sonde_left_out(run, row, &l);
+		sonde_left_out_get(run, row, &l);
 		facts_add(out, (union sonde_cell[]){
 				       cell_str(l.name),
 				       cell_str(l.path),
@@ -179,7 +179,7 @@ static int find_problems(struct sonde_facts *out, struct sonde_run *run, ns_t be
 	for (int64_t row = 0; row < sonde_nr_problems(run); row++) {
 		struct sonde_problem p;
 
-		sonde_problem(run, row, &p);
+		sonde_problem_get(run, row, &p);
 		facts_add(out, (union sonde_cell[]){
 				       cell_int(p.machine),
 				       cell_int(p.count),

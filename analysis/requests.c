@@ -31,7 +31,7 @@ static int64_t parent_of(const struct sonde_run *run, int64_t machine)
 {
 	struct sonde_machine m;
 
-	return sonde_machine(run, machine, &m) ? -1 : (int64_t)m.parent;
+	return sonde_machine_get(run, machine, &m) ? -1 : (int64_t)m.parent;
 }
 
 static ns_t between(ns_t from, ns_t to)

@@ -196,10 +196,10 @@ static bool machine_fits(const struct sonde_run *run, int64_t row)
 {
 	struct sonde_machine m, parent;
 
-	sonde_machine(run, row, &m);
+	sonde_machine_get(run, row, &m);
 	if (m.parent == -1)
 		return true;
-	return m.parent >= 0 && m.parent < row && !sonde_machine(run, m.parent, &parent) &&
+	return m.parent >= 0 && m.parent < row && !sonde_machine_get(run, m.parent, &parent) &&
 	       (m.level == parent.level + 1 || run->column[RUN_MACHINE][2] < 0);
 }
 
@@ -229,7 +229,7 @@ static int index_machines(struct sonde_run *run, struct error *err)
 	for (int64_t row = 0; row < nr; row++) {
 		attr_t dir = machine_attr(run, row);
 
-		sonde_machine(run, row, &all[row]);
+		sonde_machine_get(run, row, &all[row]);
 		run->thread_dirs[row] = history_child(run->history, dir, "threads");
 	}
 	run->machines = all;
@@ -360,7 +360,7 @@ void sonde_run_traced(const struct sonde_run *run, int64_t *begin, int64_t *end)
 
 	*begin = run_begin;
 	*end = run_end;
-	if (sonde_machine(run, 0, &l0) || (l0.begin == -1 && l0.end == -1))
+	if (sonde_machine_get(run, 0, &l0) || (l0.begin == -1 && l0.end == -1))
 		return;
 	/* A history that was not written to its end does not say yet when the trace's was. */
 	if (!history_complete(run->history))

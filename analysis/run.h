@@ -88,7 +88,7 @@ struct sonde_run {
 int run_error(struct sonde_error *out, int ret, const struct error *err);
 
 /* All contexts, and all threads, by row: for analyses that look at many; once they are there,
- * sonde_context() and sonde_thread() take them from there, too.  NULL: no memory. */
+ * sonde_context_get() and sonde_thread_get() take them from there, too.  NULL: no memory. */
 const struct sonde_context *run_contexts(struct sonde_run *run);
 const struct sonde_thread *run_threads(struct sonde_run *run);
 

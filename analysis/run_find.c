@@ -20,7 +20,7 @@ int64_t run_vcpu_served(const struct sonde_run *run, const struct sonde_context 
 
 	if (c->serves >= 0)
 		return c->serves < sonde_nr_cpus(run) ? c->serves : -1;
-	if (sonde_thread(run, c->thread, &th) || th.vcpu >= sonde_nr_cpus(run))
+	if (sonde_thread_get(run, c->thread, &th) || th.vcpu >= sonde_nr_cpus(run))
 		return -1;
 	return th.vcpu;
 }
@@ -136,7 +136,7 @@ int64_t sonde_find_thread(struct sonde_run *run, unsigned machine, int64_t tid, 
 
 /* ---- attributes ---------------------------------------------------------------------------- */
 
-uint32_t sonde_attr(const struct sonde_run *run, const char *path)
+uint32_t sonde_attr_find(const struct sonde_run *run, const char *path)
 {
 	return history_find(run->history, path);
 }
@@ -164,7 +164,7 @@ _Static_assert(sizeof(struct sonde_time_share) == sizeof(struct value_time) &&
 			       offsetof(struct value_time, time_ns),
 	       "same layout");
 
-int sonde_at(struct sonde_run *run, uint32_t attr, int64_t t, struct sonde_interval *out)
+int sonde_interval_at(struct sonde_run *run, uint32_t attr, int64_t t, struct sonde_interval *out)
 {
 	if (attr == SONDE_NO_ATTR)
 		return -ENOENT;
@@ -183,7 +183,7 @@ static bool walk_each(const struct interval *i, void *data)
 	return w->each((const struct sonde_interval *)i, w->data);
 }
 
-int sonde_walk(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
+int sonde_interval_walk(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
 	       bool (*each)(const struct sonde_interval *i, void *data), void *data)
 {
 	struct walk w = {each, data};
@@ -205,7 +205,7 @@ static void picture_each(unsigned row, const struct pixel_run *runs, unsigned nr
 	p->each(row, (const struct sonde_pixels *)runs, nr, p->data);
 }
 
-int sonde_pixels(struct sonde_run *run, const uint32_t *attrs, unsigned nr, int64_t begin,
+int sonde_pixels_walk(struct sonde_run *run, const uint32_t *attrs, unsigned nr, int64_t begin,
 		 int64_t end, unsigned pixels,
 		 void (*each)(unsigned row, const struct sonde_pixels *runs, unsigned nr,
 			      void *data),
@@ -216,7 +216,7 @@ int sonde_pixels(struct sonde_run *run, const uint32_t *attrs, unsigned nr, int6
 	return history_pixels(run->history, attrs, nr, begin, end, pixels, picture_each, &p);
 }
 
-int sonde_sum(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
+int sonde_interval_sum(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
 	      struct sonde_time_share **out, unsigned *nr)
 {
 	*out = NULL;

@@ -18,7 +18,7 @@ static int64_t command_thread(const struct sonde_run *run, int64_t vm, ns_t befo
 	for (int64_t row = 0; row < sonde_nr_threads(run); row++) {
 		struct sonde_thread t;
 
-		sonde_thread(run, row, &t);
+		sonde_thread_get(run, row, &t);
 		if (t.machine != vm || t.begin >= before)
 			continue;
 		for (unsigned i = 0; i < ARRAY_SIZE(commands); i++) {
@@ -54,7 +54,7 @@ static int last_code(struct sonde_run *run, const uint32_t *vcpus, uint32_t nr, 
 	for (uint32_t i = 0; i < nr; i++) {
 		attr_t exit = run->cpu_attrs[vcpus[i]][CPU_EXIT];
 		int ret = exit == ATTR_NONE ? 0
-					    : sonde_walk(run, exit, sonde_run_begin(run),
+					    : sonde_interval_walk(run, exit, sonde_run_begin(run),
 							 sonde_run_end(run), note_exit, &last);
 
 		if (ret)
@@ -73,8 +73,8 @@ static ns_t threads_end(struct sonde_run *run, const uint32_t *vcpus, uint32_t n
 		struct sonde_thread t;
 		struct sonde_cpu cpu;
 
-		sonde_cpu(run, vcpus[i], &cpu);
-		if (sonde_thread(run, cpu.host_thread, &t))
+		sonde_cpu_get(run, vcpus[i], &cpu);
+		if (sonde_thread_get(run, cpu.host_thread, &t))
 			continue;
 		if (t.end < 0)
 			return -1;
@@ -115,7 +115,7 @@ static int one_vm(struct sonde_facts *out, struct sonde_run *run, const struct b
 		ret = phase_add(out, run, &p, begin, end, err);
 	}
 	p.thread = vmm_thread(run, vm, gone);
-	if (ret || sonde_thread(run, p.thread, &t) || t.end < gone)
+	if (ret || sonde_thread_get(run, p.thread, &t) || t.end < gone)
 		return ret;
 	p.name = "VMM ends";
 	p.evidence = "its process ended";

@@ -16,9 +16,9 @@ static int64_t vcpu_on(struct sonde_run *run, unsigned vm, int physical_cpu, int
 		struct sonde_interval state, on;
 		struct sonde_cpu cpu;
 
-		if (!sonde_cpu(run, row, &cpu) && cpu.machine == vm &&
-		    !sonde_at(run, attrs[CPU_STATE], t, &state) && state.value == VCPU_ON_CPU &&
-		    !sonde_at(run, attrs[CPU_ON], t, &on) && on.value == (uint32_t)physical_cpu + 1)
+		if (!sonde_cpu_get(run, row, &cpu) && cpu.machine == vm &&
+		    !sonde_interval_at(run, attrs[CPU_STATE], t, &state) && state.value == VCPU_ON_CPU &&
+		    !sonde_interval_at(run, attrs[CPU_ON], t, &on) && on.value == (uint32_t)physical_cpu + 1)
 			return row;
 	}
 	return -1;
@@ -33,19 +33,19 @@ static bool frame_around(struct sonde_run *run, int physical_cpu, int64_t t,
 	struct sonde_machine m;
 	struct sonde_cpu cpu;
 
-	if (sonde_machine(run, inner->machine, &m) || m.parent < 0)
+	if (sonde_machine_get(run, inner->machine, &m) || m.parent < 0)
 		return false;
 	if (vcpu < 0 && m.parent == 0) {
 		vcpu = vcpu_on(run, inner->machine, physical_cpu, t);
-		if (vcpu >= 0 && !sonde_cpu(run, vcpu, &cpu))
+		if (vcpu >= 0 && !sonde_cpu_get(run, vcpu, &cpu))
 			inner->cpu = cpu.number;
 	}
 	*outer = (struct sonde_frame){.machine = (unsigned)m.parent, .cpu = -1, .thread = -1};
-	if (vcpu >= 0 && !sonde_cpu(run, vcpu, &cpu))
+	if (vcpu >= 0 && !sonde_cpu_get(run, vcpu, &cpu))
 		outer->thread = cpu.host_thread;
 	if (outer->machine == 0)
 		outer->cpu = physical_cpu;
-	else if (vcpu >= 0 && !sonde_at(run, run->cpu_attrs[vcpu][CPU_ON], t, &on) && on.value)
+	else if (vcpu >= 0 && !sonde_interval_at(run, run->cpu_attrs[vcpu][CPU_ON], t, &on) && on.value)
 		outer->cpu = (int)on.value - 1;
 	return true;
 }
@@ -60,12 +60,12 @@ static int64_t stack_bound(struct sonde_run *run, const struct sonde_stack *s, i
 		struct sonde_machine m;
 		attr_t attr;
 
-		if (sonde_machine(run, s->frames[i].machine, &m))
+		if (sonde_machine_get(run, s->frames[i].machine, &m))
 			continue;
 		attr = history_child(run->history, ATTR_ROOT, m.name);
 		if (attr != ATTR_NONE)
 			attr = history_child(run->history, attr, "clock_bound");
-		if (attr == ATTR_NONE || sonde_at(run, attr, t, &bound))
+		if (attr == ATTR_NONE || sonde_interval_at(run, attr, t, &bound))
 			continue;
 		if (bound.value == UINT32_MAX)
 			return -1;
@@ -94,7 +94,7 @@ static int stack_at(struct sonde_run *run, int cpu, int64_t t, struct sonde_stac
 	memset(out, 0, sizeof(*out));
 	if (row < 0)
 		return -ENOENT;
-	ret = sonde_at(run, run->cpu_attrs[row][CPU_RUNS], t, &now);
+	ret = sonde_interval_at(run, run->cpu_attrs[row][CPU_RUNS], t, &now);
 	if (ret)
 		return ret;
 	out->begin = now.begin;
@@ -104,7 +104,7 @@ static int stack_at(struct sonde_run *run, int cpu, int64_t t, struct sonde_stac
 	out->serves = -1;
 	out->frames[0] = (struct sonde_frame){.machine = 0, .cpu = cpu, .thread = -1};
 	out->nr = 1;
-	if (sonde_context(run, out->context, &c))
+	if (sonde_context_get(run, out->context, &c))
 		return 0;
 	out->mode = c.mode;
 	out->detail_text = c.detail_text;

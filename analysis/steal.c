@@ -46,7 +46,7 @@ static void find_readings(struct steal *s, const struct sonde_run *run, const st
 				       : NULL;
 
 	for (uint32_t i = 0; i < nr_rows; i++) {
-		sonde_cpu_times(run, rows[i], &t);
+		sonde_cpu_times_get(run, rows[i], &t);
 		if (t.cpu != cpu->number || t.t < begin || t.t >= end || t.steal < 0 || t.hz <= 0)
 			continue;
 		first = nr++ ? first : t;
@@ -68,7 +68,7 @@ static void begin_vcpu(struct steal *s, const struct sonde_run *run, const struc
 {
 	struct sonde_cpu cpu;
 
-	if (run->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE || sonde_cpu(run, vcpu, &cpu) ||
+	if (run->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE || sonde_cpu_get(run, vcpu, &cpu) ||
 	    cpu.host_thread < 0) /* a thread that nobody saw */
 		return;
 	s->asked = true;

@@ -334,7 +334,7 @@ static void say_delay(struct sentence *s, const struct culprits *culprits,
 	if (stretch->kind == STRETCH_VCPU) {
 		say_cpu(s, stretch->row);
 	} else {
-		sonde_thread(s->run, stretch->row, &t);
+		sonde_thread_get(s->run, stretch->row, &t);
 		say_thread(s, stretch->row);
 		say(s, " of ");
 		say_machine(s, t.machine);
@@ -343,7 +343,7 @@ static void say_delay(struct sentence *s, const struct culprits *culprits,
 	say_length(s, length(stretch));
 	say(s, " from ");
 	say_time(s, stretch->begin);
-	if (stretch->kind == STRETCH_VCPU && !sonde_thread(s->run, stretch->victim, &t) && t.tid) {
+	if (stretch->kind == STRETCH_VCPU && !sonde_thread_get(s->run, stretch->victim, &t) && t.tid) {
 		say(s, "; it delayed ");
 		say_thread(s, stretch->victim);
 	}
@@ -365,11 +365,11 @@ static struct verdict verdict_of(const struct delays *d, const struct stretch *s
 	v.end = stretch->end;
 	if (stretch->kind == STRETCH_THREAD) {
 		v.thread = stretch->row;
-		v.machine = sonde_thread(run, stretch->row, &t) ? -1 : (int64_t)t.machine;
+		v.machine = sonde_thread_get(run, stretch->row, &t) ? -1 : (int64_t)t.machine;
 	} else {
 		v.vcpu = stretch->kind == STRETCH_EXIT ? stretch->from : stretch->row;
 		v.thread = stretch->kind == STRETCH_EXIT ? -1 : stretch->victim;
-		v.machine = sonde_cpu(run, v.vcpu, &cpu) ? -1 : (int64_t)cpu.machine;
+		v.machine = sonde_cpu_get(run, v.vcpu, &cpu) ? -1 : (int64_t)cpu.machine;
 	}
 	if (stretch->nr_causes) {
 		v.by = d->culprits->list[stretch->causes[0].culprit];

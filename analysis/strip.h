@@ -46,7 +46,7 @@ struct strip_list {
 };
 int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, struct strip_list *out);
 
-/* As sonde_walk(), for short pieces of an attribute's time.  @each may read any attribute through the
+/* As sonde_interval_walk(), for short pieces of an attribute's time.  @each may read any attribute through the
  * same strips. */
 int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 	       bool (*each)(const struct sonde_interval *i, void *data), void *data);

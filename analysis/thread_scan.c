@@ -107,7 +107,7 @@ static int scan_thread(struct scan *s, int64_t row)
 	struct sonde_thread t;
 	int ret;
 
-	sonde_thread(s->run, row, &t);
+	sonde_thread_get(s->run, row, &t);
 	if (!t.tid || t.vcpu >= 0 || t.begin >= s->end || (t.end >= 0 && t.end <= s->begin))
 		return 0;
 	reading_begin(&s->cpus, sonde_attr_of_thread(s->run, row, "cpu"));

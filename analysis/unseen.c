@@ -18,7 +18,7 @@ static bool is_known(const struct sonde_run *run, uint32_t value)
 {
 	struct sonde_context c;
 
-	return !sonde_context(run, (int64_t)value - 1, &c) && c.mode != SONDE_MODE_UNKNOWN;
+	return !sonde_context_get(run, (int64_t)value - 1, &c) && c.mode != SONDE_MODE_UNKNOWN;
 }
 
 static bool go_on(const struct sonde_interval *i, void *data)
@@ -35,7 +35,7 @@ static bool go_on(const struct sonde_interval *i, void *data)
 static ns_t unknown_until(struct unseen_cpu *c, ns_t from)
 {
 	c->to = from;
-	sonde_walk(c->run, c->runs, from, sonde_run_end(c->run), go_on, c);
+	sonde_interval_walk(c->run, c->runs, from, sonde_run_end(c->run), go_on, c);
 	return c->to;
 }
 
@@ -45,7 +45,7 @@ static ns_t unknown_since(const struct unseen_cpu *c, ns_t to)
 	ns_t from = to;
 	struct sonde_interval i;
 
-	while (from > sonde_run_begin(c->run) && !sonde_at(c->run, c->runs, from - 1, &i) &&
+	while (from > sonde_run_begin(c->run) && !sonde_interval_at(c->run, c->runs, from - 1, &i) &&
 	       i.begin < from && !is_known(c->run, i.value))
 		from = i.begin;
 	return from;
@@ -68,7 +68,7 @@ static ns_t unknown_by_losses(struct unseen_cpu *c, const struct losses *losses,
 	for (size_t i = 0; i < losses->nr; i++) {
 		ns_t at;
 
-		sonde_loss(c->run, losses->list[i].at, &l);
+		sonde_loss_get(c->run, losses->list[i].at, &l);
 		at = l.begin > from ? l.begin : from;
 		if (at >= to)
 			break;
@@ -91,7 +91,7 @@ static ns_t lost_within(const struct unseen_cpu *c, const struct losses *losses,
 	ns_t sum = 0;
 
 	for (size_t i = 0; i < losses->nr && from < to; i++) {
-		sonde_loss(c->run, losses->list[i].at, &l);
+		sonde_loss_get(c->run, losses->list[i].at, &l);
 		if ((l.cpu >= 0 && l.cpu != c->number) || l.end <= from || l.begin >= to)
 			continue;
 		from = l.begin > from ? l.begin : from;
@@ -137,7 +137,7 @@ int unseen_find(struct unseen *out, struct sonde_run *run, ns_t begin, ns_t end,
 		struct unseen_cpu c = {.run = run, .begin = begin, .end = end};
 		struct sonde_cpu cpu;
 
-		sonde_cpu(run, row, &cpu);
+		sonde_cpu_get(run, row, &cpu);
 		c.runs = sonde_attr_of_cpu(run, row, "runs");
 		c.number = cpu.number;
 		if (cpu.machine == 0)

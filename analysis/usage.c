@@ -58,10 +58,10 @@ static int collect_cpu(struct usages *u, struct sonde_run *run, int64_t row, ns_
 	unsigned nr;
 	int ret;
 
-	sonde_cpu(run, row, &cpu);
+	sonde_cpu_get(run, row, &cpu);
 	if (!cpu_is_physical(&cpu))
 		return 0;
-	ret = sonde_sum(run, run->cpu_attrs[row][CPU_RUNS], begin, end, &shares, &nr);
+	ret = sonde_interval_sum(run, run->cpu_attrs[row][CPU_RUNS], begin, end, &shares, &nr);
 	if (ret)
 		return fail(err, ret, "cannot sum up what ran on CPU %d: %s", cpu.number,
 			    strerror(-ret));

@@ -87,7 +87,7 @@ static bool is_related(const struct scan *s, int64_t cpu)
 {
 	struct sonde_cpu c;
 
-	if (cpu < 0 || sonde_cpu(s->run, cpu, &c) || c.machine >= sonde_nr_machines(s->run))
+	if (cpu < 0 || sonde_cpu_get(s->run, cpu, &c) || c.machine >= sonde_nr_machines(s->run))
 		return false;
 	if (c.machine == s->cpu.machine)
 		return cpu == s->vcpu;
@@ -114,7 +114,7 @@ static enum share own_code(const struct sonde_context *c)
 static enum share outer_code(const struct scan *s, const struct sonde_context *c)
 {
 	struct sonde_thread th;
-	bool for_it = !sonde_thread(s->run, c->thread, &th) && is_related(s, th.vcpu);
+	bool for_it = !sonde_thread_get(s->run, c->thread, &th) && is_related(s, th.vcpu);
 
 	switch (c->mode) {
 	case SONDE_MODE_HYPERVISOR:
@@ -238,7 +238,7 @@ static enum share share_of_wait(struct scan *s, ns_t t)
 
 	if (strip_at(&s->users->strips, woken, t, &i) || i.value ||
 	    strip_at(&s->users->strips, woken, i.end, &i) ||
-	    sonde_wake(s->run, (int64_t)i.value - 1, &wake))
+	    sonde_wake_get(s->run, (int64_t)i.value - 1, &wake))
 		return SHARE_WAIT;
 	return shares[wake.cause];
 }
@@ -329,7 +329,7 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 	attr_t state = s->run->cpu_attrs[vcpu][CPU_STATE];
 	int ret;
 
-	if (state == ATTR_NONE || sonde_cpu(s->run, vcpu, &s->cpu) ||
+	if (state == ATTR_NONE || sonde_cpu_get(s->run, vcpu, &s->cpu) ||
 	    s->cpu.machine >= sonde_nr_machines(s->run))
 		return 0;
 	s->vcpu = vcpu;
@@ -361,7 +361,7 @@ static bool read_tables(struct scan *s)
 	for (size_t i = 0; i < nr_machines; i++) {
 		struct sonde_machine m;
 
-		sonde_machine(s->run, (int64_t)i, &m);
+		sonde_machine_get(s->run, (int64_t)i, &m);
 		s->parents[i] = m.parent;
 	}
 	return true;

@@ -81,7 +81,7 @@ static bool is_of(const struct sonde_run *run, int64_t cpu, int64_t vm)
 {
 	struct sonde_cpu c;
 
-	return !sonde_cpu(run, cpu, &c) && c.machine == vm;
+	return !sonde_cpu_get(run, cpu, &c) && c.machine == vm;
 }
 
 static void add_mix(struct profile *p, const struct sonde_run *run, int64_t vm,
@@ -141,7 +141,7 @@ static int add_run(struct profiles *ps, struct sonde_facts *out, struct sonde_ru
 		struct sonde_machine m;
 		struct profile *grown;
 
-		sonde_machine(run, vm, &m);
+		sonde_machine_get(run, vm, &m);
 		p.vm = arena_strdup(&out->arena, m.name);
 		add_mix(&p, run, vm, states);
 		if (!p.known_ns)

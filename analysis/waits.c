@@ -186,8 +186,8 @@ static int scan(struct scan *s)
 
 	if (woken == ATTR_NONE)
 		return 0;
-	s->no_thread = sonde_cpu(s->strips->run, s->vcpu, &cpu) || cpu.host_thread < 0;
-	s->host = s->no_thread || sonde_machine(s->strips->run, cpu.machine, &m) ? 0 : m.parent;
+	s->no_thread = sonde_cpu_get(s->strips->run, s->vcpu, &cpu) || cpu.host_thread < 0;
+	s->host = s->no_thread || sonde_machine_get(s->strips->run, cpu.machine, &m) ? 0 : m.parent;
 	s->thread = s->no_thread ? ATTR_NONE
 				 : sonde_attr_of_thread(s->strips->run, cpu.host_thread, "state");
 	ret = strip_scan(s->strips, woken, s->begin, s->end, each_woken, s);
@@ -274,7 +274,7 @@ int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 
 void wait_wake(const struct sonde_run *run, const struct wait *w, struct sonde_wake *out)
 {
-	if (!sonde_wake(run, w->wake, out))
+	if (!sonde_wake_get(run, w->wake, out))
 		return;
 	*out = (struct sonde_wake){
 		.vcpu = w->vcpu, .vector = -1, .from = -1, .by = -1, .irq = "", .evidence = ""};

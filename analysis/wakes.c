@@ -56,7 +56,7 @@ int run_index_vectors(struct sonde_run *run, struct error *err)
 	if (!all)
 		return fail(err, -ENOMEM, "out of memory");
 	for (int64_t row = 0; row < nr; row++)
-		sonde_vector(run, row, &all[row]);
+		sonde_vector_get(run, row, &all[row]);
 	run->vectors = all;
 	for (int64_t row = 0; row < nr; row++) {
 		if (map_put(&run->vector_rows, vector_key(all[row].vcpu, all[row].number),

@@ -84,7 +84,7 @@ static struct sum *sum_get(struct wakeup_sums *s, const struct told *w)
 	struct sonde_cpu cpu;
 	struct sum *sum;
 
-	sonde_cpu(s->run, w->vcpu, &cpu);
+	sonde_cpu_get(s->run, w->vcpu, &cpu);
 	sum = keyed_sum(&s->keys, (int64_t[]){cpu.machine, w->level, w->cause});
 	if (sum && !sum->lengths)
 		sum->lengths = calloc(1, sizeof(*sum->lengths));

@@ -102,14 +102,14 @@ static bool may_have_begun_before(struct scan *s, const struct wait *w)
 	struct sonde_machine m;
 	int machine = (int)s->cpu.machine;
 
-	if (s->level < 2 || s->cpu.host_thread < 0 || sonde_machine(s->run, machine, &m) ||
-	    sonde_machine(s->run, m.parent, &m))
+	if (s->level < 2 || s->cpu.host_thread < 0 || sonde_machine_get(s->run, machine, &m) ||
+	    sonde_machine_get(s->run, m.parent, &m))
 		return false;
 	for (unsigned i = 0; i < SONDE_LAYERS_MAX && m.parent >= 0 && !s->ret; i++) {
 		if (!s->above[i].list)
 			s->ret = losses_init(&s->above[i], s->run, m.parent);
 		if (s->ret || losses_touch(&s->above[i], w->begin, w->ran) ||
-		    sonde_machine(s->run, m.parent, &m))
+		    sonde_machine_get(s->run, m.parent, &m))
 			return true;
 	}
 	return false;
@@ -276,7 +276,7 @@ static struct sonde_wake wake_by(const struct sonde_run *run, int64_t vcpu, unsi
 				  .evidence = "the handler that woke the thread"};
 	struct sonde_vector v;
 
-	for (int64_t row = 0; !sonde_vector(run, row, &v); row++) {
+	for (int64_t row = 0; !sonde_vector_get(run, row, &v); row++) {
 		if (v.vcpu != vcpu || (*line ? strcmp(v.irq, line) != 0 : v.number != number))
 			continue;
 		wake.vector = v.number;
@@ -446,8 +446,8 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(s->run) && !ret && !s->stop; vcpu++) {
 		struct sonde_machine m;
 
-		sonde_cpu(s->run, vcpu, &s->cpu);
-		if (sonde_machine(s->run, s->cpu.machine, &m) || m.level != level)
+		sonde_cpu_get(s->run, vcpu, &s->cpu);
+		if (sonde_machine_get(s->run, s->cpu.machine, &m) || m.level != level)
 			continue;
 		*found = true;
 		s->traced = m.traced;

@@ -237,11 +237,11 @@ static enum delay_class class_of(struct sonde_run *run, int64_t thread, const st
 	struct sonde_cpu served;
 	struct sonde_thread t;
 
-	if (c->mode == SONDE_MODE_UNKNOWN || sonde_thread(run, thread, &t))
+	if (c->mode == SONDE_MODE_UNKNOWN || sonde_thread_get(run, thread, &t))
 		return CLASS_UNKNOWN;
 	if (c->mode == SONDE_MODE_IDLE)
 		return CLASS_IDLE;
-	if (c->mode == SONDE_MODE_HYPERVISOR && !sonde_cpu(run, c->vcpu, &served) &&
+	if (c->mode == SONDE_MODE_HYPERVISOR && !sonde_cpu_get(run, c->vcpu, &served) &&
 	    run_is_inside(run, t.machine, served.machine))
 		return CLASS_HYPERVISOR;
 	return c->machine == t.machine ? CLASS_OWN : CLASS_OTHER;
@@ -295,8 +295,8 @@ static void say_quota(struct sentence *s, const struct loser *loser)
 		return;
 	say_part(s, loser->quota_ns, loser->total_ns, false);
 	say(s, "the quota of its cgroup");
-	if (!sonde_cpu(s->run, loser->row, &vcpu) && !sonde_thread(s->run, vcpu.host_thread, &t) &&
-	    !sonde_cgroup(s->run, t.cgroup, &cgroup) && *cgroup.path)
+	if (!sonde_cpu_get(s->run, loser->row, &vcpu) && !sonde_thread_get(s->run, vcpu.host_thread, &t) &&
+	    !sonde_cgroup_get(s->run, t.cgroup, &cgroup) && *cgroup.path)
 		say(s, " %s", cgroup.path);
 	say(s, " was used up.");
 }
@@ -332,7 +332,7 @@ static void say_worst(struct sentence *s, const struct loser *loser)
 		say(s, " from ");
 	}
 	say_time(s, loser->worst.begin);
-	if (!sonde_thread(s->run, loser->worst.victim, &t) && t.tid) {
+	if (!sonde_thread_get(s->run, loser->worst.victim, &t) && t.tid) {
 		say(s, "; it delayed ");
 		say_thread(s, loser->worst.victim);
 	}
@@ -403,7 +403,7 @@ static void vcpu_verdict(struct why *w, const struct losers *l, const struct los
 	struct sonde_cpu cpu;
 	struct verdict v;
 
-	sonde_cpu(w->run, loser->row, &cpu);
+	sonde_cpu_get(w->run, loser->row, &cpu);
 	v = verdict_of(w, l, loser, "vcpu", cpu.machine);
 	v.vcpu = loser->row;
 	say_cpu(&v.says, loser->row);
@@ -482,7 +482,7 @@ static void thread_verdict(struct why *w, const struct losers *l, const struct l
 	struct sonde_thread t;
 	struct verdict v;
 
-	sonde_thread(w->run, loser->row, &t);
+	sonde_thread_get(w->run, loser->row, &t);
 	v = verdict_of(w, l, loser, "thread", t.machine);
 	v.thread = loser->row;
 	say_thread(&v.says, loser->row);

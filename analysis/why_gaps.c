@@ -54,7 +54,7 @@ static struct lost lost_of(const struct why *w, const struct by_machine *losses,
 	uint32_t nr;
 	const uint32_t *rows = by_machine_rows(losses, machine, &nr);
 
-	for (uint32_t i = 0; i < nr && !sonde_loss(w->run, rows[i], &l); i++)
+	for (uint32_t i = 0; i < nr && !sonde_loss_get(w->run, rows[i], &l); i++)
 		take_loss(&lost, &l, w->begin, w->end);
 	return lost;
 }
@@ -107,7 +107,7 @@ static void gaps_of(struct why *w, const struct by_machine *losses, int64_t mach
 
 	if (!lost.counted && !lost.gaps)
 		return;
-	sonde_machine(w->run, machine, &m);
+	sonde_machine_get(w->run, machine, &m);
 	say_places(&v.says, m.name, &lost);
 	say(&v.says, ": nothing is known of %s.", lost.counted + lost.gaps == 1 ? "it" : "these");
 	say_advice(&v.says, &lost);
@@ -154,7 +154,7 @@ static void say_unseen(struct sentence *s, const struct unseen *u, const struct 
 /* A trace of processes alone is not one of which something is missing. */
 static bool is_of_user_space(const struct why *w, struct sonde_machine *m)
 {
-	return !sonde_machine(w->run, 0, m) && !strncmp(m->tracer, "lttng-ust", 9);
+	return !sonde_machine_get(w->run, 0, m) && !strncmp(m->tracer, "lttng-ust", 9);
 }
 
 /* Of the physical CPUs' time. */

@@ -54,7 +54,7 @@ static void wait_verdict(struct why *w, const struct sonde_facts *waits, size_t 
 	struct verdict v;
 	char text[UNIT_TEXT];
 
-	if (cause < 0 || sonde_cpu(w->run, facts_named(waits, row, "vcpu").i, &cpu))
+	if (cause < 0 || sonde_cpu_get(w->run, facts_named(waits, row, "vcpu").i, &cpu))
 		return;
 	v = why_verdict(w, "wait", cpu.machine);
 	v.vcpu = facts_named(waits, row, "vcpu").i;
@@ -104,7 +104,7 @@ static void add_waited(struct waited *vms, const struct why *w, const struct son
 	ns_t time = facts_named(waits, row, "total").i;
 	struct sonde_cpu cpu;
 
-	if (sonde_cpu(w->run, facts_named(waits, row, "vcpu").i, &cpu) ||
+	if (sonde_cpu_get(w->run, facts_named(waits, row, "vcpu").i, &cpu) ||
 	    cpu.machine >= sonde_nr_machines(w->run))
 		return;
 	vms[cpu.machine].all += time;
@@ -118,8 +118,8 @@ static void unseen_of_vm(struct why *w, struct waited of, int64_t vm)
 	struct sonde_machine m, parent;
 	char share[UNIT_TEXT];
 
-	if (share_ppm(of.unseen, of.all) < UNSEEN_PPM || sonde_machine(w->run, vm, &m) ||
-	    sonde_machine(w->run, m.parent, &parent))
+	if (share_ppm(of.unseen, of.all) < UNSEEN_PPM || sonde_machine_get(w->run, vm, &m) ||
+	    sonde_machine_get(w->run, m.parent, &parent))
 		return;
 	v.cause = "waits";
 	v.by_ns = of.unseen;

@@ -64,14 +64,14 @@ void say_machine(struct sentence *s, int64_t machine)
 {
 	struct sonde_machine m;
 
-	say_text(s, sonde_machine(s->run, machine, &m) ? "an unknown machine" : m.name);
+	say_text(s, sonde_machine_get(s->run, machine, &m) ? "an unknown machine" : m.name);
 }
 
 void say_cpu(struct sentence *s, int64_t row)
 {
 	struct sonde_cpu cpu;
 
-	if (sonde_cpu(s->run, row, &cpu)) {
+	if (sonde_cpu_get(s->run, row, &cpu)) {
 		say(s, "a CPU");
 		return;
 	}
@@ -95,7 +95,7 @@ void say_thread(struct sentence *s, int64_t row)
 	struct sonde_thread t;
 	char label[96];
 
-	if (sonde_thread(s->run, row, &t)) {
+	if (sonde_thread_get(s->run, row, &t)) {
 		say(s, "a thread");
 		return;
 	}
@@ -109,7 +109,7 @@ void say_thread(struct sentence *s, int64_t row)
 	}
 	sonde_thread_label(s->run, row, label, sizeof(label));
 	say_text(s, label);
-	if (sonde_pid_ns(s->run, t.pid_ns, &ns) || !ns.level)
+	if (sonde_pid_ns_get(s->run, t.pid_ns, &ns) || !ns.level)
 		return;
 	sonde_pid_ns_label(s->run, t.pid_ns, label, sizeof(label));
 	say(s, " in container %s", label);
@@ -180,5 +180,5 @@ const char *thread_name(const struct sonde_run *run, int64_t row)
 {
 	struct sonde_thread t;
 
-	return sonde_thread(run, row, &t) ? "" : t.comm;
+	return sonde_thread_get(run, row, &t) ? "" : t.comm;
 }

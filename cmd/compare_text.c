@@ -179,8 +179,8 @@ static void print_matches(const struct invocation *inv, const struct comparison 
 
 		if (m->by[row] != MATCH_STRUCTURE && m->by[row] != MATCH_TOLD)
 			continue;
-		sonde_machine(m->before, m->to_before[row], &before);
-		sonde_machine(m->after, row, &after);
+		sonde_machine_get(m->before, m->to_before[row], &before);
+		sonde_machine_get(m->after, row, &after);
 		snprintf(text, sizeof(text), "%s is %s of %s, %s", before.name, after.name,
 			 inv->operands[1],
 			 m->by[row] == MATCH_TOLD

@@ -48,7 +48,7 @@ static bool matches(const struct critpath_options *opt, struct sonde_run *run, i
 	struct sonde_thread t;
 	char label[80];
 
-	if (sonde_thread(run, row, &t) || !t.tid || (machine >= 0 && t.machine != machine))
+	if (sonde_thread_get(run, row, &t) || !t.tid || (machine >= 0 && t.machine != machine))
 		return false;
 	snprintf(label, sizeof(label), "%s[%" PRId64 "]", t.comm, t.tid);
 	return !strcmp(t.comm, opt->task) || !strcmp(label, opt->task);
@@ -64,8 +64,8 @@ static enum exit_code complain_several(const struct invocation *inv, struct sond
 		struct sonde_thread t;
 		struct sonde_machine m;
 
-		sonde_thread(run, rows[i], &t);
-		sonde_machine(run, t.machine, &m);
+		sonde_thread_get(run, rows[i], &t);
+		sonde_machine_get(run, t.machine, &m);
 		used += (size_t)snprintf(names + used, sizeof(names) - used,
 					 "%s%s[%" PRId64 "] of %s", i ? ", " : "", t.comm, t.tid,
 					 m.name);
@@ -93,7 +93,7 @@ static enum exit_code find_thread(const struct invocation *inv, struct sonde_run
 
 		if (!matches(opt, run, row, machine))
 			continue;
-		sonde_thread(run, row, &t);
+		sonde_thread_get(run, row, &t);
 		if (t.begin < end && (t.end < 0 || t.end > begin))
 			rows[nr++] = row;
 	}

@@ -76,7 +76,7 @@ static void json_mark(struct json *j, const char *key, struct sonde_run *run,
 
 	json_begin_object(j, key);
 	json_int(j, "at", m->t);
-	json_str(j, "machine", sonde_machine(run, m->machine, &machine) ? "" : machine.name);
+	json_str(j, "machine", sonde_machine_get(run, m->machine, &machine) ? "" : machine.name);
 	json_int(j, "cpu", m->cpu);
 	json_thread(j, "thread", run, m->thread);
 	json_str(j, "text", m->text);

@@ -79,7 +79,7 @@ static void thread_text(struct sonde_run *run, int64_t thread, char *buf, size_t
 	struct sonde_thread t;
 	char label[120];
 
-	if (sonde_thread(run, thread, &t) || sonde_machine(run, t.machine, &m)) {
+	if (sonde_thread_get(run, thread, &t) || sonde_machine_get(run, t.machine, &m)) {
 		snprintf(buf, room, "?");
 		return;
 	}
@@ -214,7 +214,7 @@ bool critpath_ended(const struct sonde_run *run, int64_t thread, int64_t *end)
 {
 	struct sonde_thread t;
 
-	if (sonde_thread(run, thread, &t) || t.end < 0 || t.end >= *end)
+	if (sonde_thread_get(run, thread, &t) || t.end < 0 || t.end >= *end)
 		return false;
 	*end = t.end;
 	return true;

@@ -462,7 +462,7 @@ static void say_clocks(const struct invocation *inv, const struct sonde_events *
 		struct sonde_events_clock c;
 		char bound[UNIT_TEXT], name[128];
 
-		sonde_events_clock(events, m, &c);
+		sonde_events_clock_get(events, m, &c);
 		safe_text(name, sizeof(name), sonde_events_machine_name(events, m));
 		unit_length(bound, c.bound_ns, sonde_events_ticks_are_ns(events));
 		if (c.bound_ns >= 0)

@@ -79,7 +79,7 @@ static void print_head(const struct invocation *inv, struct sonde_run *run)
 		struct sonde_meta meta;
 		char safe[512];
 
-		sonde_meta(run, i, &meta);
+		sonde_meta_get(run, i, &meta);
 		if (!strcmp(meta.key, "begin_ns") || !strcmp(meta.key, "end_ns"))
 			continue; /* said above */
 		fprintf(out, "%-9s  %s\n", meta.key, safe_text(safe, sizeof(safe), meta.value));
@@ -119,16 +119,16 @@ static int print_machines(const struct invocation *inv, struct sonde_run *run)
 		char path[512];
 		char text[24];
 
-		sonde_machine(run, row, &m);
+		sonde_machine_get(run, row, &m);
 		for (int64_t c = 0; c < sonde_nr_cpus(run); c++) {
 			struct sonde_cpu cpu;
 
-			sonde_cpu(run, c, &cpu);
+			sonde_cpu_get(run, c, &cpu);
 			cpus += cpu.machine == row;
 		}
 		snprintf(text, sizeof(text), "%" PRId64, cpus);
 		table_cell(t, line, 0, m.name);
-		table_cell(t, line, 1, sonde_machine(run, m.parent, &parent) ? "" : parent.name);
+		table_cell(t, line, 1, sonde_machine_get(run, m.parent, &parent) ? "" : parent.name);
 		table_cell(t, line, 2, text);
 		table_cell(t, line, 3, m.release);
 		table_cell(t, line, 4, m.tracer);
@@ -164,7 +164,7 @@ static int print_identities(const struct invocation *inv, struct sonde_run *run)
 		int line = table_line(t, TABLE_NO_PARENT);
 		struct sonde_machine m;
 
-		sonde_machine(run, row, &m);
+		sonde_machine_get(run, row, &m);
 		table_cell(t, line, 0, m.name);
 		for (unsigned i = 0; i < ARRAY_SIZE(columns); i++) {
 			const char *value = sonde_identity_of(run, row, columns[i].key);
@@ -202,7 +202,7 @@ static bool is_first(const struct sonde_run *run, int64_t row, const struct sond
 	for (int64_t i = 0; i < row; i++) {
 		struct sonde_cpu_times other;
 
-		sonde_cpu_times(run, i, &other);
+		sonde_cpu_times_get(run, i, &other);
 		if (other.machine == c->machine && other.cpu == c->cpu)
 			return false;
 	}
@@ -214,7 +214,7 @@ static bool last_times(const struct sonde_run *run, int64_t row, const struct so
 		       struct sonde_cpu_times *out)
 {
 	for (int64_t i = sonde_nr_cpu_times(run); i-- > row + 1;) {
-		sonde_cpu_times(run, i, out);
+		sonde_cpu_times_get(run, i, out);
 		if (out->machine == c->machine && out->cpu == c->cpu && out->hz == c->hz)
 			return c->hz > 0;
 	}
@@ -228,7 +228,7 @@ static void add_cpu_times(struct table *t, struct sonde_run *run, const struct s
 	struct sonde_machine m;
 	char text[UNIT_TEXT];
 
-	sonde_machine(run, a->machine, &m);
+	sonde_machine_get(run, a->machine, &m);
 	table_cell(t, line, 0, m.name);
 	snprintf(text, sizeof(text), "%d", a->cpu);
 	table_cell(t, line, 1, text);
@@ -259,7 +259,7 @@ static int print_cpu_times(const struct invocation *inv, struct sonde_run *run)
 	for (int64_t row = 0; row < sonde_nr_cpu_times(run); row++) {
 		struct sonde_cpu_times first, last;
 
-		sonde_cpu_times(run, row, &first);
+		sonde_cpu_times_get(run, row, &first);
 		if (is_first(run, row, &first) && last_times(run, row, &first, &last))
 			add_cpu_times(t, run, &first, &last);
 	}
@@ -294,7 +294,7 @@ static void json_machine_row(struct json *j, struct sonde_run *run, int64_t row)
 {
 	struct sonde_machine m;
 
-	sonde_machine(run, row, &m);
+	sonde_machine_get(run, row, &m);
 	json_begin_object(j, NULL);
 	json_machine_members(j, run, row);
 	json_machine(j, "parent", run, m.parent);
@@ -307,7 +307,7 @@ static void json_cpu_row(struct json *j, struct sonde_run *run, int64_t row)
 {
 	struct sonde_cpu cpu;
 
-	sonde_cpu(run, row, &cpu);
+	sonde_cpu_get(run, row, &cpu);
 	json_begin_object(j, NULL);
 	json_machine(j, "machine", run, cpu.machine);
 	json_int(j, "cpu", cpu.number);
@@ -337,7 +337,7 @@ static void json_head(struct json *j, struct sonde_run *run)
 	for (int64_t i = 0; i < sonde_nr_meta(run); i++) {
 		struct sonde_meta meta;
 
-		sonde_meta(run, i, &meta);
+		sonde_meta_get(run, i, &meta);
 		json_str(j, meta.key, meta.value);
 	}
 	json_end(j);
@@ -349,7 +349,7 @@ static void json_identities(struct json *j, struct sonde_run *run)
 	for (int64_t row = 0; row < sonde_nr_identities(run); row++) {
 		struct sonde_identity id;
 
-		sonde_identity(run, row, &id);
+		sonde_identity_get(run, row, &id);
 		json_begin_object(j, NULL);
 		json_machine(j, "machine", run, id.machine);
 		json_str(j, "key", id.key);
@@ -369,7 +369,7 @@ static void json_cpu_times(struct json *j, struct sonde_run *run)
 	for (int64_t row = 0; row < sonde_nr_cpu_times(run); row++) {
 		struct sonde_cpu_times c;
 
-		sonde_cpu_times(run, row, &c);
+		sonde_cpu_times_get(run, row, &c);
 		json_begin_object(j, NULL);
 		json_machine(j, "machine", run, c.machine);
 		json_int(j, "cpu", c.cpu);

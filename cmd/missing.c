@@ -51,7 +51,7 @@ static void loss_text(char *buf, size_t room, struct sonde_run *run, const struc
 	else
 		snprintf(when, sizeof(when), "at %s", unit_time(from, l->begin, is_ns));
 	snprintf(buf, room, "%s on %s%s %s", what, cpu,
-		 sonde_machine(run, l->machine, &m) ? "an unknown machine" : m.name, when);
+		 sonde_machine_get(run, l->machine, &m) ? "an unknown machine" : m.name, when);
 }
 
 /* The longest in the window, and how many there are. */
@@ -62,7 +62,7 @@ static void print_gaps(const struct invocation *inv, struct sonde_run *run, int6
 	char loss[LOSS_TEXT], more[64] = "", text[LOSS_TEXT + 100];
 	int64_t nr = 0, most = -1;
 
-	for (int64_t row = 0; !sonde_loss(run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
 		int64_t length = ns_common(l.begin, l.end, begin, end);
 
 		if (l.begin >= end || l.end < begin)
@@ -100,7 +100,7 @@ void missing_print_at(const struct invocation *inv, struct sonde_run *run, int64
 	char text[LOSS_TEXT];
 	struct sonde_loss l;
 
-	for (int64_t row = 0; !sonde_loss(run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
 		if (at < l.begin || at >= l.end)
 			continue;
 		loss_text(text, sizeof(text), run, &l);

@@ -134,7 +134,7 @@ static void print_sum(const struct invocation *inv, struct sonde_run *run,
 	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
 		struct sonde_cpu cpu;
 
-		sonde_cpu(run, row, &cpu);
+		sonde_cpu_get(run, row, &cpu);
 		cpus += cpu.machine == 0;
 	}
 	fprintf(inv->screen.out, "sum %" PRId64 " %s %s %" PRId64 " %s x %" PRId64 " %sCPU%s\n",

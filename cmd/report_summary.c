@@ -155,7 +155,7 @@ static void print_window(const struct invocation *inv, struct sonde_run *run, in
 	char from[UNIT_TEXT], length[UNIT_TEXT];
 	struct sonde_machine l0;
 
-	sonde_machine(run, 0, &l0);
+	sonde_machine_get(run, 0, &l0);
 	screen_say(&inv->screen, "%s: %s%s from %s, %" PRId64 " machine%s\n", l0.name,
 		   unit_length(length, ns_since(end, begin), is_ns),
 		   inv->common.time ? "" : " traced", unit_time(from, begin, is_ns),

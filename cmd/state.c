@@ -48,7 +48,7 @@ static void add_frame(struct table *t, struct sonde_run *run, const struct sonde
 	struct sonde_machine m;
 	char text[256];
 
-	sonde_machine(run, f->machine, &m);
+	sonde_machine_get(run, f->machine, &m);
 	*line = table_line(t, *line);
 	snprintf(text, sizeof(text), "L%u %s", m.level, m.name);
 	table_cell(t, *line, 0, text);
@@ -96,7 +96,7 @@ static int print_text(const struct invocation *inv, struct sonde_run *run, int64
 		struct sonde_cpu cpu;
 		int line = TABLE_NO_PARENT;
 
-		sonde_cpu(run, row, &cpu);
+		sonde_cpu_get(run, row, &cpu);
 		if (cpu.machine != 0 || !cpu_wanted(opt, cpu.number))
 			continue;
 		ret = sonde_stack_at(run, cpu.number, at, &stack);
@@ -132,7 +132,7 @@ static void json_stack(struct json *j, struct sonde_run *run, int cpu, int64_t a
 	for (unsigned i = 0; i < s->nr; i++) {
 		struct sonde_thread t;
 
-		sonde_thread(run, s->frames[i].thread, &t);
+		sonde_thread_get(run, s->frames[i].thread, &t);
 		json_begin_object(j, NULL);
 		json_machine(j, "machine", run, s->frames[i].machine);
 		json_row(j, "cpu", s->frames[i].cpu);
@@ -156,7 +156,7 @@ static int print_json(const struct invocation *inv, struct sonde_run *run, int64
 		struct sonde_stack stack;
 		struct sonde_cpu cpu;
 
-		sonde_cpu(run, row, &cpu);
+		sonde_cpu_get(run, row, &cpu);
 		if (cpu.machine != 0 || !cpu_wanted(inv->values, cpu.number))
 			continue;
 		ret = sonde_stack_at(run, cpu.number, at, &stack);
@@ -204,7 +204,7 @@ static int64_t default_moment(const struct invocation *inv, struct sonde_run *ru
 	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
 		struct sonde_cpu cpu;
 
-		sonde_cpu(run, row, &cpu);
+		sonde_cpu_get(run, row, &cpu);
 		if (cpu.machine == 0 && cpu_wanted(inv->values, cpu.number))
 			best = known_from(run, cpu.number, begin, best);
 	}

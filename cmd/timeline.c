@@ -112,7 +112,7 @@ static void json_run(struct json *j, const struct picture *p, unsigned row, unsi
 	json_uint(j, "nr", end - first);
 	if (p->rows[row].kind == ROW_VCPU) {
 		json_str(j, "state", run_vcpu_state_name(value));
-	} else if (!sonde_context(p->run, (int64_t)value - 1, &c)) {
+	} else if (!sonde_context_get(p->run, (int64_t)value - 1, &c)) {
 		json_machine(j, "machine", p->run, c.machine);
 		json_str(j, "mode", sonde_mode_name(c.mode));
 		json_str(j, "detail", c.detail_text);

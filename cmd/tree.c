@@ -36,7 +36,7 @@ static bool count_threads(const struct sonde_run *run, struct counts *c)
 	for (int64_t row = 0; row < sonde_nr_threads(run); row++) {
 		struct sonde_thread t;
 
-		sonde_thread(run, row, &t);
+		sonde_thread_get(run, row, &t);
 		if (t.tid == 0) /* idle tasks */
 			continue;
 		if (t.machine < sonde_nr_machines(run))
@@ -64,7 +64,7 @@ static bool is_container_in(const struct sonde_run *run, const struct sonde_pid_
 		return false;
 	if (parent >= 0 || ns->parent < 0)
 		return ns->parent == parent;
-	return !sonde_pid_ns(run, ns->parent, &above) && !above.level;
+	return !sonde_pid_ns_get(run, ns->parent, &above) && !above.level;
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -97,10 +97,10 @@ static void add_threads(struct tree *t, int parent, unsigned machine, int64_t ns
 		char label[80], notes[80];
 		bool contained;
 
-		sonde_thread(t->run, row, &thread);
+		sonde_thread_get(t->run, row, &thread);
 		if (thread.machine != machine || thread.tid == 0)
 			continue;
-		contained = !sonde_pid_ns(t->run, thread.pid_ns, &its) && its.parent >= 0;
+		contained = !sonde_pid_ns_get(t->run, thread.pid_ns, &its) && its.parent >= 0;
 		if (ns >= 0 ? thread.pid_ns != ns : contained)
 			continue;
 		sonde_thread_label(t->run, row, label, sizeof(label));
@@ -116,7 +116,7 @@ static void add_containers(struct tree *t, int parent_line, unsigned machine, in
 		char label[80], notes[64];
 		int line;
 
-		sonde_pid_ns(t->run, row, &ns);
+		sonde_pid_ns_get(t->run, row, &ns);
 		if (ns.machine != machine || !is_container_in(t->run, &ns, parent_ns))
 			continue;
 		sonde_pid_ns_label(t->run, row, label, sizeof(label));
@@ -135,7 +135,7 @@ static void vcpu_notes(struct tree *t, int64_t thread, char *notes, size_t room)
 	struct sonde_thread th;
 
 	sonde_thread_label(t->run, thread, label, sizeof(label));
-	if (!sonde_thread(t->run, thread, &th) && th.end >= 0 && th.end < sonde_run_end(t->run))
+	if (!sonde_thread_get(t->run, thread, &th) && th.end >= 0 && th.end < sonde_run_end(t->run))
 		snprintf(ended, sizeof(ended), ", ended at %s",
 			 unit_time(when, th.end, sonde_run_ticks_are_ns(t->run)));
 	snprintf(notes, room, "vCPU: thread %.*s%s", (int)strcspn(label, "="), label, ended);
@@ -151,9 +151,9 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 		struct sonde_cpu cpu;
 		char label[32], notes[160] = "";
 
-		sonde_cpu(t->run, row, &cpu);
+		sonde_cpu_get(t->run, row, &cpu);
 		number = cpu.number;
-		sonde_machine(t->run, machine, &m);
+		sonde_machine_get(t->run, machine, &m);
 		if (cpu.number >= 0)
 			snprintf(label, sizeof(label), "cpu %d", cpu.number);
 		else
@@ -175,7 +175,7 @@ static bool has_thread(const struct sonde_run *run, int64_t machine)
 {
 	struct sonde_cpu cpu;
 
-	for (int64_t row = 0; !sonde_cpu(run, row, &cpu); row++) {
+	for (int64_t row = 0; !sonde_cpu_get(run, row, &cpu); row++) {
 		if (cpu.machine == machine && cpu.host_thread >= 0)
 			return true;
 	}
@@ -209,7 +209,7 @@ static void add_machine(struct tree *t, int parent_line, int64_t row)
 	char label[96], notes[700];
 	int line;
 
-	sonde_machine(t->run, row, &m);
+	sonde_machine_get(t->run, row, &m);
 	snprintf(label, sizeof(label), "%s", m.name);
 	machine_notes(t->run, row, &m, notes, sizeof(notes));
 	line = add_line(t, parent_line, label, t->counts.per_machine[row], notes);
@@ -220,7 +220,7 @@ static void add_machine(struct tree *t, int parent_line, int64_t row)
 	for (int64_t vm = row + 1; vm < sonde_nr_machines(t->run); vm++) {
 		struct sonde_machine child;
 
-		sonde_machine(t->run, vm, &child);
+		sonde_machine_get(t->run, vm, &child);
 		if (child.parent == row)
 			add_machine(t, line, vm);
 	}
@@ -230,7 +230,7 @@ static void add_left_out(struct tree *t)
 {
 	struct sonde_left_out l;
 
-	for (int64_t row = 0; !sonde_left_out(t->run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_left_out_get(t->run, row, &l); row++) {
 		char notes[900];
 
 		snprintf(notes, sizeof(notes), "left out, %s: %s", l.path, l.reason);
@@ -258,7 +258,7 @@ static void json_containers(struct json *j, struct tree *t, unsigned machine, in
 	for (int64_t row = 0; row < sonde_nr_pid_ns(t->run); row++) {
 		struct sonde_pid_ns ns;
 
-		sonde_pid_ns(t->run, row, &ns);
+		sonde_pid_ns_get(t->run, row, &ns);
 		if (ns.machine != machine || !is_container_in(t->run, &ns, parent_ns))
 			continue;
 		json_begin_object(j, NULL);
@@ -287,7 +287,7 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 	while ((c = sonde_next_cpu(t->run, (unsigned)row, number)) >= 0) {
 		struct sonde_cpu cpu;
 
-		sonde_cpu(t->run, c, &cpu);
+		sonde_cpu_get(t->run, c, &cpu);
 		number = cpu.number;
 		json_begin_object(j, NULL);
 		json_int(j, "cpu", cpu.number);
@@ -300,7 +300,7 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 	for (int64_t vm = row + 1; vm < sonde_nr_machines(t->run); vm++) {
 		struct sonde_machine child;
 
-		sonde_machine(t->run, vm, &child);
+		sonde_machine_get(t->run, vm, &child);
 		if (child.parent == row && j->depth + 4 < JSON_DEPTH_MAX)
 			json_tree(j, t, vm);
 	}

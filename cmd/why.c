@@ -43,7 +43,7 @@ static bool is_around(const struct question *q, int64_t outer, int64_t inner)
 {
 	struct sonde_machine m;
 
-	while (inner >= 0 && inner != outer && !sonde_machine(q->run, inner, &m))
+	while (inner >= 0 && inner != outer && !sonde_machine_get(q->run, inner, &m))
 		inner = m.parent;
 	return inner == outer;
 }
@@ -58,7 +58,7 @@ static bool is_task(const struct question *q, int64_t thread)
 	struct sonde_thread t;
 	char label[80];
 
-	if (sonde_thread(q->run, thread, &t))
+	if (sonde_thread_get(q->run, thread, &t))
 		return false;
 	snprintf(label, sizeof(label), "%s[%" PRId64 "]", t.comm, t.tid);
 	return !strcmp(t.comm, q->task) || !strcmp(label, q->task);
@@ -84,7 +84,7 @@ static bool concerns_task(const struct question *q, size_t row)
 	for (int64_t i = 0; i < sonde_nr_threads(q->run); i++) {
 		struct sonde_thread t;
 
-		if (!is_task(q, i) || sonde_thread(q->run, i, &t) ||
+		if (!is_task(q, i) || sonde_thread_get(q->run, i, &t) ||
 		    (q->vm >= 0 && !is_inside(q, t.machine)))
 			continue;
 		if (t.machine == machine || (of_around && is_around(q, machine, t.machine)))

@@ -29,7 +29,7 @@ static const char *name_of(const struct question *q, int64_t thread)
 {
 	struct sonde_thread t;
 
-	return sonde_thread(q->run, thread, &t) ? "" : t.comm;
+	return sonde_thread_get(q->run, thread, &t) ? "" : t.comm;
 }
 
 /* Two verdicts of one kind about the same vCPU, or about threads of one name, with one greatest
@@ -195,9 +195,9 @@ static void put_whom(FILE *out, const struct question *q, size_t row)
 	struct sonde_machine m;
 	struct sonde_cpu cpu;
 
-	if (!sonde_machine(q->run, verdict_cell(q, row, q->machine).i, &m))
+	if (!sonde_machine_get(q->run, verdict_cell(q, row, q->machine).i, &m))
 		fputs(m.name, out);
-	if (!sonde_cpu(q->run, verdict_cell(q, row, q->vcpu).i, &cpu))
+	if (!sonde_cpu_get(q->run, verdict_cell(q, row, q->vcpu).i, &cpu))
 		fprintf(out, " vCPU %d", cpu.number);
 	if (time)
 		fprintf(out, " (%s)", unit_length(text, time, sonde_run_ticks_are_ns(q->run)));
@@ -299,7 +299,7 @@ void why_print_text(const struct invocation *inv, const struct question *q, int6
 	char from[UNIT_TEXT], length[UNIT_TEXT];
 	struct sonde_machine l0;
 
-	sonde_machine(q->run, 0, &l0);
+	sonde_machine_get(q->run, 0, &l0);
 	screen_say(&inv->screen, "%s: %s%s from %s, ", l0.name,
 		   unit_length(length, end - begin, is_ns), inv->common.time ? "" : " traced",
 		   unit_time(from, begin, is_ns));

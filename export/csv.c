@@ -43,7 +43,7 @@ static void put_context(const struct line *l, const struct sonde_interval *i)
 	struct sonde_thread t;
 	char label[200];
 
-	if (!i->value || sonde_context(run, (int64_t)i->value - 1, &c)) {
+	if (!i->value || sonde_context_get(run, (int64_t)i->value - 1, &c)) {
 		put_begin(l, i, "unknown");
 		fputs(",,,,\n", out);
 		return;
@@ -52,9 +52,9 @@ static void put_context(const struct line *l, const struct sonde_interval *i)
 	context_mode_label(&c, label, sizeof(label));
 	csv_text(out, label[strcspn(label, " ")] ? strchr(label, ' ') + 1 : "");
 	fputc(',', out);
-	csv_text(out, sonde_machine(run, c.machine, &m) ? "" : m.name);
+	csv_text(out, sonde_machine_get(run, c.machine, &m) ? "" : m.name);
 	fprintf(out, ",%d,", c.cpu);
-	if (!sonde_thread(run, c.thread, &t)) {
+	if (!sonde_thread_get(run, c.thread, &t)) {
 		sonde_thread_label(run, c.thread, label, sizeof(label));
 		csv_text(out, label);
 		fputc(',', out);
@@ -109,7 +109,7 @@ static int put_threads(struct csv *c, const struct piece *p)
 
 		if (!rows_lives_in(t, p))
 			continue;
-		sonde_machine(c->run, t->machine, &m);
+		sonde_machine_get(c->run, t->machine, &m);
 		sonde_thread_label(c->run, t->thread, label, sizeof(label));
 		snprintf(l.label, sizeof(l.label), "%.70s: %s", m.name, label);
 		ret = rows_walk(&c->rows, p, t->state, each, &l);

@@ -54,11 +54,11 @@ static bool each_run(const struct sonde_interval *i, void *data)
 	struct sonde_thread t;
 	bool has_thread;
 
-	if (sonde_context(run, (int64_t)i->value - 1, &c) || sonde_machine(run, c.machine, &m)) {
+	if (sonde_context_get(run, (int64_t)i->value - 1, &c) || sonde_machine_get(run, c.machine, &m)) {
 		c = (struct sonde_context){.cpu = -1, .thread = -1, .detail_text = ""};
 		m.name = "";
 	}
-	has_thread = !sonde_thread(run, c.thread, &t);
+	has_thread = !sonde_thread_get(run, c.thread, &t);
 	if (has_thread)
 		sonde_thread_label(run, c.thread, thread, sizeof(thread));
 	container_text(run, c.thread, container, sizeof(container));
@@ -95,8 +95,8 @@ static int put_cpus(struct ctf *c, const struct piece *p)
 		struct sonde_machine m;
 		struct sonde_cpu of;
 
-		sonde_cpu(c->run, cpu, &of);
-		sonde_machine(c->run, of.machine, &m);
+		sonde_cpu_get(c->run, cpu, &of);
+		sonde_machine_get(c->run, of.machine, &m);
 		row.machine = m.name;
 		if (rows_has_cpu(&c->rows, cpu))
 			ret = rows_walk(&c->rows, p, attrs[CPU_RUNS], each_run, &row);
@@ -139,7 +139,7 @@ static int put_change(struct ctf *c, const struct change *change)
 	struct sonde_machine m;
 	char label[200];
 
-	sonde_machine(c->run, row->machine, &m);
+	sonde_machine_get(c->run, row->machine, &m);
 	sonde_thread_label(c->run, row->thread, label, sizeof(label));
 	ctf_event(s, change->t, CTF_THREAD_STATE);
 	ctf_text(s, m.name);
@@ -182,7 +182,7 @@ static void put_loss(struct ctf *c, struct ctf_stream *s, const struct sonde_los
 {
 	struct sonde_machine m;
 
-	sonde_machine(c->run, l->machine, &m);
+	sonde_machine_get(c->run, l->machine, &m);
 	ctf_event(s, l->begin, CTF_LOSS);
 	ctf_text(s, m.name);
 	ctf_i32(s, l->cpu);
@@ -230,7 +230,7 @@ static int open_streams(struct ctf *c)
 		struct ctf_stream *s = &c->cpus[i];
 		struct sonde_cpu cpu;
 
-		sonde_cpu(c->run, (int64_t)i, &cpu);
+		sonde_cpu_get(c->run, (int64_t)i, &cpu);
 		*s = (struct ctf_stream){.dir = c->dir,
 					 .class = cpu_is_physical(&cpu) ? CTF_CPU : CTF_VCPU,
 					 .cpu = (uint32_t)cpu.number,

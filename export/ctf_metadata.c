@@ -47,7 +47,7 @@ static void put_clock_bounds(FILE *out, struct sonde_run *run, ns_t begin, ns_t 
 		struct sonde_machine m;
 		char key[60];
 
-		sonde_machine(run, machine, &m);
+		sonde_machine_get(run, machine, &m);
 		snprintf(key, sizeof(key), "machine_%" PRId64 "_clock_method", machine);
 		put_env(out, key,
 			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "method")).s);
@@ -70,7 +70,7 @@ static void put_environment(FILE *out, struct sonde_run *run, ns_t begin, ns_t e
 	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
 		struct sonde_machine m;
 
-		sonde_machine(run, row, &m);
+		sonde_machine_get(run, row, &m);
 		snprintf(key, sizeof(key), "machine_%" PRId64, row);
 		put_env(out, key, m.name);
 		fprintf(out, "\tmachine_%" PRId64 "_parent = %d;\n", row, m.parent);

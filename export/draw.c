@@ -14,7 +14,7 @@ const char *draw_machine_name(const struct draw *d, int64_t machine)
 {
 	struct sonde_machine m;
 
-	return sonde_machine(d->run, machine, &m) ? "unknown" : m.name;
+	return sonde_machine_get(d->run, machine, &m) ? "unknown" : m.name;
 }
 
 /* The same few threads are drawn over and over. */
@@ -30,7 +30,7 @@ static void make_label(const struct draw *d, int64_t thread, char buf[static LAB
 	struct sonde_thread t;
 	int used = 0;
 
-	if (!sonde_thread(d->run, thread, &t) && t.machine)
+	if (!sonde_thread_get(d->run, thread, &t) && t.machine)
 		used = snprintf(buf, LABEL_MAX, "%s: ", draw_machine_name(d, t.machine));
 	if (used < 0 || used >= LABEL_MAX)
 		used = LABEL_MAX - 1;
@@ -103,7 +103,7 @@ static void declare_cpus(struct draw *d, int64_t machine)
 		struct sonde_cpu cpu;
 		char name[40];
 
-		sonde_cpu(d->run, row, &cpu);
+		sonde_cpu_get(d->run, row, &cpu);
 		if (draw_has_cpu(d, row) && !any) {
 			declare(d, DRAW_CPUS, machine, track_id(DRAW_MACHINE, machine), TRACK_GROUP,
 				10, machine ? "vCPUs" : "CPUs");
@@ -181,7 +181,7 @@ static void declare_machine(struct draw *d, int64_t row)
 	struct sonde_machine m;
 	char name[LABEL_MAX];
 
-	sonde_machine(d->run, row, &m);
+	sonde_machine_get(d->run, row, &m);
 	snprintf(name, sizeof(name), "%s%s", m.name, m.traced ? "" : " (no trace of its own)");
 	declare(d, DRAW_MACHINE, row, m.parent < 0 ? 0 : track_id(DRAW_MACHINE, m.parent),
 		TRACK_GROUP, 100 + (unsigned)row, name);
@@ -206,7 +206,7 @@ static void declare_machines(struct draw *d, int64_t parent, unsigned depth)
 	for (int64_t row = 0; row < sonde_nr_machines(d->run); row++) {
 		struct sonde_machine m;
 
-		if (sonde_machine(d->run, row, &m) || m.parent != parent)
+		if (sonde_machine_get(d->run, row, &m) || m.parent != parent)
 			continue;
 		declare_machine(d, row);
 		declare_machines(d, row, depth + 1);

@@ -46,7 +46,7 @@ static unsigned vcpus_around(const struct draw *d, const struct sonde_context *c
 		struct sonde_machine m;
 
 		vcpus[nr++] = row;
-		if (row < 0 || sonde_machine(d->run, machine, &m) || m.parent <= 0)
+		if (row < 0 || sonde_machine_get(d->run, machine, &m) || m.parent <= 0)
 			break;
 		number = cpu_users_parent_cpu(d->users, row, t);
 		machine = m.parent;
@@ -58,7 +58,7 @@ static unsigned add_thread(const struct draw *d, int64_t thread, struct layer *l
 {
 	struct sonde_thread t;
 
-	if (sonde_thread(d->run, thread, &t) || !t.tid)
+	if (sonde_thread_get(d->run, thread, &t) || !t.tid)
 		return nr;
 	layers[nr] = (struct layer){.kind = LAYER_THREAD, .row = thread};
 	return nr + 1;
@@ -68,7 +68,7 @@ static unsigned add_vcpu(const struct draw *d, int64_t row, struct layer *layers
 {
 	struct sonde_cpu cpu;
 
-	if (sonde_cpu(d->run, row, &cpu))
+	if (sonde_cpu_get(d->run, row, &cpu))
 		return nr;
 	if (cpu.host_thread >= 0)
 		return add_thread(d, cpu.host_thread, layers, nr);
@@ -83,7 +83,7 @@ static unsigned layers_of(const struct draw *d, const struct sonde_interval *i,
 	struct sonde_context c = {.detail = -1, .vmm = -1};
 	unsigned nr = 0, around = 0;
 
-	if (i->value && !sonde_context(d->run, (int64_t)i->value - 1, &c))
+	if (i->value && !sonde_context_get(d->run, (int64_t)i->value - 1, &c))
 		around = vcpus_around(d, &c, i->begin, vcpus);
 	while (around)
 		nr = add_vcpu(d, vcpus[--around], layers, nr);
@@ -103,7 +103,7 @@ static void begin_thread(struct draw *d, uint64_t track, ns_t t, int64_t thread)
 	struct sign s = {.name = name, .notes = &note};
 
 	draw_thread_label(d, thread, name);
-	sonde_thread(d->run, thread, &th);
+	sonde_thread_get(d->run, thread, &th);
 	s.category = draw_machine_name(d, th.machine);
 	container_text(d->run, thread, container, sizeof(container));
 	if (*container) {
@@ -127,7 +127,7 @@ static void begin_layer(struct draw *d, uint64_t track, ns_t t, const struct lay
 	if (l->kind == LAYER_VCPU) {
 		sonde_cpu_label(d->run, l->row, name, sizeof(name));
 		s.category = "vCPU";
-	} else if (i->value && !sonde_context(d->run, (int64_t)i->value - 1, &c)) {
+	} else if (i->value && !sonde_context_get(d->run, (int64_t)i->value - 1, &c)) {
 		context_mode_label(&c, name, sizeof(name));
 		s.category = sonde_mode_name(c.mode);
 	}
@@ -160,7 +160,7 @@ static bool each_run(const struct sonde_interval *i, void *data)
 
 	if (rows_has_cpu(&d->rows, row->cpu))
 		change_layers(d, row->cpu, i);
-	if (d->values && i->value && !sonde_context(d->run, (int64_t)i->value - 1, &c) &&
+	if (d->values && i->value && !sonde_context_get(d->run, (int64_t)i->value - 1, &c) &&
 	    c.mode != SONDE_MODE_IDLE && c.mode != SONDE_MODE_UNKNOWN)
 		values_add_use(d, c.machine, i);
 	return true;

@@ -93,7 +93,7 @@ static void draw_marks_of(struct draw *d, int64_t machine)
 	for (int64_t row = 0; row < sonde_nr_marks(d->run); row++) {
 		struct sonde_mark m;
 
-		if (sonde_mark(d->run, row, &m) || m.machine != machine ||
+		if (sonde_mark_get(d->run, row, &m) || m.machine != machine ||
 		    m.t < d->options->begin || m.t >= d->options->end)
 			continue;
 		if (!declared)
@@ -132,7 +132,7 @@ static void draw_meta(struct draw *d)
 	for (int64_t row = 0; row < sonde_nr_meta(d->run) && row < META_MAX; row++) {
 		struct sonde_meta m;
 
-		sonde_meta(d->run, row, &m);
+		sonde_meta_get(d->run, row, &m);
 		notes[nr++] = (struct note){m.key, m.value, 0};
 	}
 	about(d, "run", notes, nr);
@@ -177,7 +177,7 @@ static void draw_problems(struct draw *d)
 		struct note notes[2];
 		unsigned nr = 0;
 
-		sonde_problem(d->run, row, &p);
+		sonde_problem_get(d->run, row, &p);
 		notes[nr++] = (struct note){"times", NULL, p.count};
 		if (p.machine >= 0)
 			notes[nr++] = (struct note){"machine", draw_machine_name(d, p.machine), 0};

@@ -20,7 +20,7 @@ static bool woken_by(const struct row *row, const struct sonde_interval *i,
 	return row->thread->waker != ATTR_NONE &&
 	       !strip_at(&row->draw->users->strips, row->thread->waker, i->begin, &waker) &&
 	       waker.value && (i->value == THREAD_RUNNABLE || waker.begin == i->begin) &&
-	       !sonde_context(row->draw->run, (int64_t)waker.value - 1, out);
+	       !sonde_context_get(row->draw->run, (int64_t)waker.value - 1, out);
 }
 
 static bool is_irq(const struct sonde_context *c)
@@ -96,7 +96,7 @@ static void look_back(struct row *row, const struct piece *p)
 {
 	struct sonde_interval i;
 
-	if (!p->first && !sonde_at(row->draw->run, row->thread->state, p->begin - 1, &i)) {
+	if (!p->first && !sonde_interval_at(row->draw->run, row->thread->state, p->begin - 1, &i)) {
 		row->before = i.value;
 		row->before_end = i.end;
 	}

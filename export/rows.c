@@ -16,7 +16,7 @@ static bool has_cpu(const struct rows *r, int64_t row, bool physical)
 {
 	struct sonde_cpu cpu;
 
-	return !sonde_cpu(r->run, row, &cpu) && cpu_is_physical(&cpu) == physical &&
+	return !sonde_cpu_get(r->run, row, &cpu) && cpu_is_physical(&cpu) == physical &&
 	       rows_has_machine(r, cpu.machine);
 }
 
@@ -63,7 +63,7 @@ int rows_init(struct rows *r, struct sonde_run *run, const struct export_options
 		attr_t state = sonde_attr_of_thread(run, row, "state");
 		struct sonde_thread t;
 
-		if (sonde_thread(run, row, &t) || state == ATTR_NONE || !wants_thread(r, &t))
+		if (sonde_thread_get(run, row, &t) || state == ATTR_NONE || !wants_thread(r, &t))
 			continue;
 		r->threads[r->nr_threads++] =
 			(struct thread_row){.thread = row,
@@ -91,7 +91,7 @@ int64_t rows_find_thread(const struct rows *r, int64_t thread)
 	const struct thread_row *found;
 	struct sonde_thread t;
 
-	if (sonde_thread(r->run, thread, &t))
+	if (sonde_thread_get(r->run, thread, &t))
 		return -1;
 	key.machine = t.machine;
 	key.pid = t.pid;
@@ -163,7 +163,7 @@ int rows_losses(const struct rows *r, struct sonde_loss **out, size_t *nr)
 	if (!losses)
 		return -ENOMEM;
 	for (int64_t row = 0; row < sonde_nr_losses(r->run); row++) {
-		sonde_loss(r->run, row, &losses[found]);
+		sonde_loss_get(r->run, row, &losses[found]);
 		found += rows_has_machine(r, losses[found].machine);
 	}
 	qsort(losses, found, sizeof(*losses), by_place);
@@ -229,7 +229,7 @@ int rows_walk(const struct rows *r, const struct piece *p, attr_t attr,
 		return 0;
 	if (stop_asked(r->options->stop))
 		return -EINTR;
-	return sonde_walk(r->run, attr, p->begin, p->end, clip_each, &c);
+	return sonde_interval_walk(r->run, attr, p->begin, p->end, clip_each, &c);
 }
 
 /* ---- output -------------------------------------------------------------------------------- */

@@ -96,7 +96,7 @@ static bool was_inside(struct draw *d, attr_t attr, const struct piece *p)
 {
 	struct sonde_interval i;
 
-	return !p->first && !sonde_at(d->run, attr, p->begin - 1, &i) && i.value;
+	return !p->first && !sonde_interval_at(d->run, attr, p->begin - 1, &i) && i.value;
 }
 
 static bool each_bound(const struct sonde_interval *i, void *data)
@@ -119,7 +119,7 @@ static int draw_bounds(struct draw *d, const struct piece *p)
 		struct sonde_machine m;
 		attr_t attr;
 
-		if (!rows_has_machine(&d->rows, machine) || sonde_machine(d->run, machine, &m) ||
+		if (!rows_has_machine(&d->rows, machine) || sonde_machine_get(d->run, machine, &m) ||
 		    !m.traced)
 			continue;
 		attr = history_child(d->run->history, ATTR_ROOT, m.name);
@@ -138,7 +138,7 @@ int values_piece(struct draw *d, const struct piece *p)
 		attr_t attr = d->run->cpu_attrs[cpu][CPU_EXIT];
 		struct sonde_cpu c;
 
-		sonde_cpu(d->run, cpu, &c);
+		sonde_cpu_get(d->run, cpu, &c);
 		if (attr != ATTR_NONE && rows_has_machine(&d->rows, c.machine)) {
 			struct row row = {
 				.draw = d, .machine = c.machine, .inside = was_inside(d, attr, p)};

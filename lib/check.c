@@ -97,7 +97,7 @@ static void check_attr(struct check *c, struct sonde_run *run, attr_t attr)
 	ns_t begin = sonde_run_begin(run);
 	struct walk w = {.check = c, .run = run, .attr = attr, .expected = begin};
 	char path[sizeof(c->first)];
-	int ret = sonde_walk(run, attr, begin, sonde_run_end(run), check_interval, &w);
+	int ret = sonde_interval_walk(run, attr, begin, sonde_run_end(run), check_interval, &w);
 
 	c->result->items += w.nr;
 	if (!ret)
@@ -117,10 +117,10 @@ static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
 	ns_t sum = 0;
 	unsigned nr;
 
-	sonde_cpu(run, row, &cpu);
+	sonde_cpu_get(run, row, &cpu);
 	if (!cpu_is_physical(&cpu))
 		return;
-	if (sonde_sum(run, run->cpu_attrs[row][CPU_RUNS], sonde_run_begin(run), sonde_run_end(run),
+	if (sonde_interval_sum(run, run->cpu_attrs[row][CPU_RUNS], sonde_run_begin(run), sonde_run_end(run),
 		      &shares, &nr)) {
 		find(c, "physical CPU %d: what it ran cannot be summed up", cpu.number);
 		return;
@@ -144,7 +144,7 @@ static void check_references(struct check *c, struct sonde_run *run)
 	for (int64_t row = 0; row < sonde_nr_contexts(run); row++) {
 		struct sonde_context context;
 
-		sonde_context(run, row, &context);
+		sonde_context_get(run, row, &context);
 		if (context.machine < sonde_nr_machines(run) &&
 		    context.thread < sonde_nr_threads(run) && context.serves < sonde_nr_cpus(run))
 			continue;
@@ -207,7 +207,7 @@ static void tell_refused(struct check *c, struct sonde_run *run)
 		nr += facts_named(facts, row, "count").i;
 	}
 	sonde_facts_free(facts);
-	if (nr && !sonde_machine(run, first, &m))
+	if (nr && !sonde_machine_get(run, first, &m))
 		remark(c,
 		       "%lld hypercalls of guests that no kernel made, or too many of, were "
 		       "refused, "
@@ -219,7 +219,7 @@ static void tell_left_out(struct check *c, const struct sonde_run *run)
 {
 	struct sonde_left_out l;
 
-	for (int64_t row = 0; !sonde_left_out(run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_left_out_get(run, row, &l); row++) {
 		char text[900];
 
 		snprintf(text, sizeof(text), "%s%s%s is not in it: %s", l.name,

@@ -238,7 +238,7 @@ static int64_t bound_of(const struct clock_model *c)
 	return worst == CLOCK_NO_BOUND ? -1 : worst;
 }
 
-int sonde_events_clock_sized(const struct sonde_events *e, unsigned machine,
+int sonde_events_clock_get_sized(const struct sonde_events *e, unsigned machine,
 			     struct sonde_events_clock *out, size_t out_bytes)
 {
 	struct sonde_events_clock own = {.method = "", .bound_ns = -1, .evidence = ""};

@@ -60,7 +60,7 @@ static const char *meta_of(const struct sonde_run *run, const char *key)
 	struct sonde_meta meta;
 
 	for (int64_t i = 0; i < sonde_nr_meta(run); i++) {
-		if (!sonde_meta(run, i, &meta) && !strcmp(meta.key, key))
+		if (!sonde_meta_get(run, i, &meta) && !strcmp(meta.key, key))
 			return meta.value;
 	}
 	return "";
@@ -85,9 +85,9 @@ static bool has_file(const struct sonde_run *run, int64_t row, struct sonde_mach
 	struct sonde_machine host;
 	char path[PATH_MAX];
 
-	if (sonde_machine(run, row, m) || !m->traced)
+	if (sonde_machine_get(run, row, m) || !m->traced)
 		return false;
-	if (locate(run, m->trace_path, path) || sonde_machine(run, m->parent, &host))
+	if (locate(run, m->trace_path, path) || sonde_machine_get(run, m->parent, &host))
 		return true;
 	/* "HOST'S TRACE: hypercalls of ..." */
 	return strncmp(m->trace_path, host.trace_path, strlen(host.trace_path)) != 0 ||
@@ -118,7 +118,7 @@ static int keep_parts(struct sonde_inputs *told, char **paths, const struct sond
 	int ret = 0;
 
 	for (int64_t i = 0; i < sonde_nr_meta(run) && !ret; i++) {
-		if (!sonde_meta(run, i, &meta) && !strncmp(meta.key, "part", 4))
+		if (!sonde_meta_get(run, i, &meta) && !strncmp(meta.key, "part", 4))
 			ret = keep_file(told, paths, run, meta.value, "a machine", err);
 	}
 	return ret;
@@ -164,7 +164,7 @@ static int add_vcpus(struct machine *m, const struct sonde_run *run, int64_t row
 	m->vcpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*m->vcpus));
 	if (!m->vcpus)
 		return -ENOMEM;
-	for (int64_t i = 0; !sonde_cpu(run, i, &cpu); i++) {
+	for (int64_t i = 0; !sonde_cpu_get(run, i, &cpu); i++) {
 		if (cpu.machine == row && cpu.host_tid >= 0 && cpu.host_tid <= INT32_MAX)
 			m->vcpus[m->nr_vcpus++] = (struct vcpu_hint){
 				.vcpu = cpu.number,

@@ -17,13 +17,13 @@ static int add_bucket(struct load *l, struct sonde_run *run, uint32_t attr, unsi
 {
 	struct sonde_time_share *shares;
 	unsigned nr;
-	int ret = sonde_sum(run, attr, begin, end, &shares, &nr);
+	int ret = sonde_interval_sum(run, attr, begin, end, &shares, &nr);
 
 	for (unsigned i = 0; !ret && i < nr; i++) {
 		struct sonde_context x = {0};
 
 		if (shares[i].value)
-			sonde_context(run, (int64_t)shares[i].value - 1, &x);
+			sonde_context_get(run, (int64_t)shares[i].value - 1, &x);
 		if (x.machine < l->nr_machines && (unsigned)x.mode < SONDE_NR_MODES)
 			load_cells(l, x.machine, x.mode)[bucket] += shares[i].time_ns;
 	}
@@ -126,7 +126,7 @@ static int estimate_bucket(struct exit_counts *x, struct sonde_run *run, uint32_
 		.left = each,
 	};
 	/* One ns before it: whether it begins inside of an exit. */
-	int ret = sonde_walk(run, attr, s.begin - 1, s.end, sample_exit, &s);
+	int ret = sonde_interval_walk(run, attr, s.begin - 1, s.end, sample_exit, &s);
 
 	if (!s.left && s.seen > s.begin && s.seen < s.end)
 		s.exits = (uint64_t)((__int128)s.exits * (s.end - s.begin) / (s.seen - s.begin));
@@ -145,7 +145,7 @@ int exit_counts_of(struct exit_counts *x, struct sonde_run *run, int64_t cpu)
 	x->inside = false;
 	x->left = most;
 	memset(x->counts, 0, x->nr_buckets * sizeof(*x->counts));
-	ret = sonde_walk(run, attr, x->begin, x->end, count_exit, x);
+	ret = sonde_interval_walk(run, attr, x->begin, x->end, count_exit, x);
 	x->about = !x->left;
 	for (unsigned b = 0; b < x->nr_buckets && x->about && !ret; b++)
 		ret = estimate_bucket(x, run, attr, b, most / x->nr_buckets + SAMPLE_LEAST);

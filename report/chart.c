@@ -77,7 +77,7 @@ static void phase_bar(FILE *out, struct sonde_run *run, const struct sonde_facts
 	struct sonde_machine m;
 	int64_t sum = 0;
 
-	sonde_machine(run, facts_named(f, row, "vm").i, &m);
+	sonde_machine_get(run, facts_named(f, row, "vm").i, &m);
 	unit_length(length, facts_named(f, row, "length").i, sonde_run_ticks_are_ns(run));
 	snprintf(label, sizeof(label), "%s %s  %s", m.name,
 		 sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "phase")).s, length);

@@ -48,7 +48,7 @@ char *facts_cell_text(struct sonde_run *run, enum sonde_column_type type, union 
 		snprintf(buf, room, "%s", cell.s);
 		break;
 	case SONDE_COL_MACHINE:
-		snprintf(buf, room, "%s", sonde_machine(run, cell.i, &m) ? "-" : m.name);
+		snprintf(buf, room, "%s", sonde_machine_get(run, cell.i, &m) ? "-" : m.name);
 		break;
 	case SONDE_COL_CPU:
 		sonde_cpu_label(run, cell.i, buf, room);

@@ -6,7 +6,7 @@ void json_machine(struct json *j, const char *key, const struct sonde_run *run, 
 {
 	struct sonde_machine m;
 
-	if (sonde_machine(run, row, &m))
+	if (sonde_machine_get(run, row, &m))
 		json_put_null(j, key);
 	else
 		json_str(j, key, m.name);
@@ -16,7 +16,7 @@ void json_machine_members(struct json *j, const struct sonde_run *run, int64_t r
 {
 	struct sonde_machine m;
 
-	sonde_machine(run, row, &m);
+	sonde_machine_get(run, row, &m);
 	json_str(j, "name", m.name);
 	json_uint(j, "level", m.level);
 	json_bool(j, "traced", m.traced);
@@ -32,7 +32,7 @@ void json_left_out(struct json *j, const struct sonde_run *run, int64_t most)
 	struct sonde_left_out l;
 
 	json_begin_array(j, "left_out");
-	for (int64_t row = 0; row < most && !sonde_left_out(run, row, &l); row++) {
+	for (int64_t row = 0; row < most && !sonde_left_out_get(run, row, &l); row++) {
 		json_begin_object(j, NULL);
 		json_str(j, "name", l.name);
 		json_str(j, "path", l.path);
@@ -46,7 +46,7 @@ void json_cpu(struct json *j, const char *key, const struct sonde_run *run, int6
 {
 	struct sonde_cpu cpu;
 
-	if (sonde_cpu(run, row, &cpu)) {
+	if (sonde_cpu_get(run, row, &cpu)) {
 		json_put_null(j, key);
 		return;
 	}
@@ -60,7 +60,7 @@ void json_thread(struct json *j, const char *key, const struct sonde_run *run, i
 {
 	struct sonde_thread t;
 
-	if (sonde_thread(run, row, &t)) {
+	if (sonde_thread_get(run, row, &t)) {
 		json_put_null(j, key);
 		return;
 	}
@@ -77,7 +77,7 @@ void json_pid_ns(struct json *j, const char *key, const struct sonde_run *run, i
 {
 	struct sonde_pid_ns ns;
 
-	if (sonde_pid_ns(run, row, &ns)) {
+	if (sonde_pid_ns_get(run, row, &ns)) {
 		json_put_null(j, key);
 		return;
 	}

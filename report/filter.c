@@ -164,7 +164,7 @@ static void machine_facet(struct facets *f, const struct sonde_run *run, int64_t
 {
 	struct sonde_machine m;
 
-	if (!sonde_machine(run, machine, &m))
+	if (!sonde_machine_get(run, machine, &m))
 		facet_text(f, KEY_MACHINE, m.name);
 }
 
@@ -185,7 +185,7 @@ static void thread_facets(struct facets *f, const struct sonde_run *run, int64_t
 	int64_t row;
 
 	f->nr = 0;
-	if (sonde_thread(run, thread, &t)) {
+	if (sonde_thread_get(run, thread, &t)) {
 		machine_facet(f, run, machine);
 		return;
 	}
@@ -197,7 +197,7 @@ static void thread_facets(struct facets *f, const struct sonde_run *run, int64_t
 	facet_number(f, KEY_PROCESS, t.pid);
 	row = t.pid_ns;
 	for (unsigned i = 0; i < NS_DEPTH_MAX; i++, row = ns.parent) {
-		if (!is_container(run, row) || sonde_pid_ns(run, row, &ns))
+		if (!is_container(run, row) || sonde_pid_ns_get(run, row, &ns))
 			break;
 		sonde_pid_ns_label(run, row, facet(f, KEY_CONTAINER), FACET_ROOM);
 	}
@@ -248,7 +248,7 @@ static bool context_matches(const struct filter *f, int64_t context)
 	struct sonde_context c;
 	struct facets facets;
 
-	if (sonde_context(f->run, context, &c))
+	if (sonde_context_get(f->run, context, &c))
 		return false;
 	thread_facets(&facets, f->run, c.thread, c.machine);
 	cpu_facet(&facets, f->run, sonde_find_cpu(f->run, c.machine, c.cpu));
@@ -293,7 +293,7 @@ bool filter_vcpu_state(const struct filter *f, int64_t vcpu, uint32_t state)
 
 	if (!f->nr)
 		return true;
-	if (!sonde_cpu(f->run, vcpu, &cpu))
+	if (!sonde_cpu_get(f->run, vcpu, &cpu))
 		machine_facet(&facets, f->run, cpu.machine);
 	cpu_facet(&facets, f->run, vcpu);
 	facet_text(&facets, KEY_STATE, vcpu_color(state)->name);

@@ -33,7 +33,7 @@ int64_t missing_gaps(const struct sonde_run *run, int64_t begin, int64_t end)
 	struct sonde_loss l;
 	int64_t nr = 0;
 
-	for (int64_t row = 0; !sonde_loss(run, row, &l); row++)
+	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++)
 		nr += l.begin < end && l.end >= begin;
 	return nr;
 }

@@ -48,7 +48,7 @@ void outermost_cpus_text(const struct sonde_run *run, char *buf, size_t room)
 	enum outermost is = outermost_of(run);
 	struct sonde_machine m = {.name = ""};
 
-	sonde_machine(run, 0, &m);
+	sonde_machine_get(run, 0, &m);
 	if (is == OUTERMOST_PHYSICAL)
 		snprintf(buf, room, "Physical CPUs");
 	else
@@ -59,7 +59,7 @@ static bool has_vms(const struct sonde_run *run, int64_t machine)
 {
 	struct sonde_machine m;
 
-	for (int64_t row = 0; !sonde_machine(run, row, &m); row++) {
+	for (int64_t row = 0; !sonde_machine_get(run, row, &m); row++) {
 		if (m.parent == machine)
 			return true;
 	}
@@ -79,7 +79,7 @@ void machine_kind_text(const struct sonde_run *run, int64_t machine, bool brief,
 	const char *hypervisor = sonde_identity_of(run, machine, "hypervisor");
 	struct sonde_machine m;
 
-	if (sonde_machine(run, machine, &m))
+	if (sonde_machine_get(run, machine, &m))
 		snprintf(buf, room, "%s", "");
 	else if (m.parent >= 0)
 		snprintf(buf, room, "%s", m.level > 1 ? "nested VM" : "VM");
@@ -95,7 +95,7 @@ bool is_container(const struct sonde_run *run, int64_t pid_ns)
 {
 	struct sonde_pid_ns ns;
 
-	return !sonde_pid_ns(run, pid_ns, &ns) && ns.level;
+	return !sonde_pid_ns_get(run, pid_ns, &ns) && ns.level;
 }
 
 void container_text(const struct sonde_run *run, int64_t thread, char *buf, size_t room)
@@ -103,7 +103,7 @@ void container_text(const struct sonde_run *run, int64_t thread, char *buf, size
 	struct sonde_thread t;
 
 	*buf = '\0';
-	if (!sonde_thread(run, thread, &t) && is_container(run, t.pid_ns))
+	if (!sonde_thread_get(run, thread, &t) && is_container(run, t.pid_ns))
 		sonde_pid_ns_label(run, t.pid_ns, buf, room);
 }
 
@@ -126,7 +126,7 @@ static void culprit_text(struct sonde_run *run, const struct sonde_facts *f, siz
 				  : sonde_mode_name((enum sonde_mode)sonde_facts_cell(
 							    f, row, (unsigned)mode)
 							    .i));
-	if (where >= 0 && !sonde_machine(run, sonde_facts_cell(f, row, (unsigned)where).i, &m))
+	if (where >= 0 && !sonde_machine_get(run, sonde_facts_cell(f, row, (unsigned)where).i, &m))
 		snprintf(buf, room, "%s on %s", label, m.name);
 	else
 		snprintf(buf, room, "%s", label);
@@ -150,7 +150,7 @@ void vcpu_off_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, s
 			culprit_text(run, f, i, who, sizeof(who));
 	}
 	sonde_facts_free(f);
-	if (!sonde_at(run, sonde_attr_of_cpu(run, vcpu, "why_off"), at, &off) &&
+	if (!sonde_interval_at(run, sonde_attr_of_cpu(run, vcpu, "why_off"), at, &off) &&
 	    off.value > SONDE_OFF_UNKNOWN && off.value < SONDE_NR_OFFS)
 		why = sonde_off_name((enum sonde_off)off.value);
 	if (*who)
@@ -165,13 +165,13 @@ void vcpu_wait_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, 
 	int64_t next;
 
 	*buf = '\0';
-	if (sonde_at(run, attr, at, &now))
+	if (sonde_interval_at(run, attr, at, &now))
 		return;
 	/* What ended the wait is known from the VM entry behind it. */
-	if (!now.value && (sonde_next_change(run, attr, at, &next) || next == SONDE_TIME_MAX ||
-			   sonde_at(run, attr, next, &now)))
+	if (!now.value && (sonde_attr_next_change(run, attr, at, &next) || next == SONDE_TIME_MAX ||
+			   sonde_interval_at(run, attr, next, &now)))
 		return;
-	if (!sonde_wake(run, (int64_t)now.value - 1, &wake))
+	if (!sonde_wake_get(run, (int64_t)now.value - 1, &wake))
 		snprintf(buf, room, "for %s%s%s: %s", sonde_cause_name(wake.cause),
 			 *wake.irq ? " " : "", wake.irq, wake.evidence);
 }

@@ -15,7 +15,7 @@ static void name_group(const struct picture *p, struct picture_row *row)
 	};
 	struct sonde_machine m;
 
-	sonde_machine(p->run, row->machine < 0 ? 0 : row->machine, &m);
+	sonde_machine_get(p->run, row->machine < 0 ? 0 : row->machine, &m);
 	snprintf(row->group, sizeof(row->group), "%.48s%s", m.name, what[row->kind]);
 }
 
@@ -24,7 +24,7 @@ static void add_row(struct picture *p, enum row_kind kind, int64_t cpu, int64_t 
 	struct picture_row *row = &p->rows[p->nr_rows++];
 	struct sonde_cpu c;
 
-	sonde_cpu(p->run, cpu, &c);
+	sonde_cpu_get(p->run, cpu, &c);
 	*row = (struct picture_row){.kind = kind, .cpu = cpu, .machine = machine};
 	snprintf(row->label, sizeof(row->label), "%s %d", kind == ROW_VCPU ? "vcpu" : "cpu",
 		 c.number);
@@ -42,7 +42,7 @@ static void list_cpus(struct picture *p, enum row_kind kind, unsigned of, int64_
 
 		if (kind != ROW_VCPU || sonde_attr_of_cpu(p->run, row, "state") != SONDE_NO_ATTR)
 			add_row(p, kind, row, machine);
-		sonde_cpu(p->run, row, &cpu);
+		sonde_cpu_get(p->run, row, &cpu);
 		number = cpu.number;
 	}
 }
@@ -94,7 +94,7 @@ static int query(struct picture *p, struct error *err)
 		struct sonde_cpu cpu;
 		uint32_t attr;
 
-		sonde_cpu(p->run, c, &cpu);
+		sonde_cpu_get(p->run, c, &cpu);
 		attr = sonde_attr_of_cpu(p->run, c, cpu.machine ? "state" : "runs");
 		if (attr == SONDE_NO_ATTR)
 			continue;
@@ -106,7 +106,7 @@ static int query(struct picture *p, struct error *err)
 		}
 		attrs[nr++] = attr;
 	}
-	ret = sonde_pixels(p->run, attrs, nr, p->begin, p->end, p->width, take_pixels, p);
+	ret = sonde_pixels_walk(p->run, attrs, nr, p->begin, p->end, p->width, take_pixels, p);
 	if (ret)
 		fail(err, ret, "cannot read the history: %s", strerror(-ret));
 out:
@@ -165,7 +165,7 @@ uint32_t picture_cell(const struct picture *p, unsigned row, unsigned pixel)
 	if (r->kind != ROW_MACHINE)
 		return value;
 	/* Time of which nothing is known belongs to the physical machine. */
-	if (sonde_context(p->run, (int64_t)value - 1, &c))
+	if (sonde_context_get(p->run, (int64_t)value - 1, &c))
 		return r->machine == 0 ? value : 0;
 	return c.machine == r->machine ? value : 0;
 }

@@ -65,7 +65,7 @@ static void write_head(const struct layout *l)
 	char length[UNIT_TEXT], from[UNIT_TEXT], name[256];
 	struct sonde_machine m;
 
-	sonde_machine(l->p->run, 0, &m);
+	sonde_machine_get(l->p->run, 0, &m);
 	safe_xml(name, sizeof(name), *m.name ? m.name : "run");
 	unit_length(length, l->p->end - l->p->begin, l->is_ns);
 	unit_time(from, l->p->begin, l->is_ns);
@@ -102,7 +102,7 @@ static void write_legend(const struct layout *l)
 				continue;
 			if (p->rows[row].kind == ROW_VCPU)
 				states[value <= VCPU_COLORS ? value : 1] = true;
-			else if (!sonde_context(p->run, (int64_t)value - 1, &c))
+			else if (!sonde_context_get(p->run, (int64_t)value - 1, &c))
 				modes[c.mode] = true;
 		}
 	}
@@ -165,7 +165,7 @@ static void write_name(const struct layout *l, unsigned row, unsigned first, uns
 
 	if (c->mode == SONDE_MODE_IDLE || c->mode == SONDE_MODE_UNKNOWN)
 		return;
-	sonde_machine(l->p->run, c->machine, &m);
+	sonde_machine_get(l->p->run, c->machine, &m);
 	if (l->p->rows[row].kind == ROW_CPU && c->machine != 0)
 		snprintf(machine, sizeof(machine), " (%s)", m.name);
 	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0) {
@@ -174,7 +174,7 @@ static void write_name(const struct layout *l, unsigned row, unsigned first, uns
 		sonde_cpu_label(l->p->run, c->serves, vcpu, sizeof(vcpu));
 		snprintf(name, sizeof(name), "%s for %s", *c->detail_text ? c->detail_text : "KVM",
 			 vcpu);
-	} else if (sonde_thread(l->p->run, c->thread, &t)) {
+	} else if (sonde_thread_get(l->p->run, c->thread, &t)) {
 		snprintf(name, sizeof(name), "%s", m.name);
 	} else {
 		const char *comm = t.tid ? t.comm : "idle";
@@ -198,7 +198,7 @@ static void write_cell(const struct layout *l, unsigned row, unsigned first, uns
 	if (!value)
 		return;
 	if (!vcpu)
-		sonde_context(l->p->run, (int64_t)value - 1, &c);
+		sonde_context_get(l->p->run, (int64_t)value - 1, &c);
 	fprintf(l->out, "<rect class=\"c %c%u\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\">",
 		vcpu ? 'v' : 'm', vcpu ? value : (unsigned)c.mode, MARGIN + LABEL + first,
 		row_y(l->p, row), end - first, ROW);

@@ -22,7 +22,7 @@ static const struct color *cell_color(const struct picture *p, unsigned row, uns
 		return NULL;
 	if (p->rows[row].kind == ROW_VCPU)
 		return vcpu_color(value);
-	sonde_context(p->run, (int64_t)value - 1, &c);
+	sonde_context_get(p->run, (int64_t)value - 1, &c);
 	return mode_color(c.mode);
 }
 
@@ -144,7 +144,7 @@ static void print_legend(const struct picture *p, FILE *out, bool color)
 				continue;
 			if (p->rows[row].kind == ROW_VCPU)
 				states[value <= VCPU_COLORS ? value : 1] = vcpus = true;
-			else if (!sonde_context(p->run, (int64_t)value - 1, &c))
+			else if (!sonde_context_get(p->run, (int64_t)value - 1, &c))
 				used[c.mode] = true;
 		}
 	}

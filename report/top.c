@@ -219,7 +219,7 @@ static void take_vcpu(struct maker *m, const struct sonde_facts *f, size_t i)
 	struct top_row *row = row_of(m, &m->vcpu_rows, (uint64_t)vcpu, TOP_VCPU);
 	struct sonde_cpu cpu;
 
-	if (!row || sonde_cpu(m->run, vcpu, &cpu))
+	if (!row || sonde_cpu_get(m->run, vcpu, &cpu))
 		return;
 	row->cpu = vcpu;
 	row->machine = cpu.machine;
@@ -245,7 +245,7 @@ static void culprit_label(const struct maker *m, const struct sonde_facts *f, si
 
 	if (thread >= 0)
 		sonde_thread_label(m->run, thread, buf, room);
-	else if (sonde_machine(m->run, cell(f, i, "culprit_machine"), &machine))
+	else if (sonde_machine_get(m->run, cell(f, i, "culprit_machine"), &machine))
 		snprintf(buf, room, "%s", mode); /* nobody knows who had the CPU */
 	else
 		snprintf(buf, room, "%s on %s", mode, machine.name);
@@ -367,7 +367,7 @@ static void thread_name(const struct maker *m, int64_t thread, char *buf, size_t
 	struct sonde_thread t;
 	int used = 0;
 
-	if (!sonde_thread(m->run, thread, &t) && !sonde_machine(m->run, t.machine, &machine) &&
+	if (!sonde_thread_get(m->run, thread, &t) && !sonde_machine_get(m->run, t.machine, &machine) &&
 	    machine.level > 0)
 		used = snprintf(buf, room, "%s: ", machine.name);
 	if ((size_t)used < room)
@@ -379,7 +379,7 @@ static void name_row(struct maker *m, struct top_row *row)
 	struct sonde_machine machine;
 	char label[200] = "";
 
-	if (row->kind == TOP_VM && !sonde_machine(m->run, row->machine, &machine))
+	if (row->kind == TOP_VM && !sonde_machine_get(m->run, row->machine, &machine))
 		snprintf(label, sizeof(label), "%s", machine.name);
 	else if (row->kind == TOP_THREAD)
 		thread_name(m, row->thread, label, sizeof(label));

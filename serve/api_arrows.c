@@ -79,7 +79,7 @@ static int write_wakes(struct arrows *a, const uint32_t *threads, unsigned nr)
 		if (state == SONDE_NO_ATTR || a->waker == SONDE_NO_ATTR)
 			continue;
 		/* One ns before the window: what it was then. */
-		ret = sonde_walk(run, state, a->begin - 1, a->end, see_state, a);
+		ret = sonde_interval_walk(run, state, a->begin - 1, a->end, see_state, a);
 		if (!ret && a->woken >= 0)
 			write_wake(a, -1);
 	}
@@ -105,7 +105,7 @@ static bool too_many(struct arrows *a, const uint32_t *cpus, unsigned nr)
 		uint32_t attr = sonde_attr_of_cpu(a->call->run, cpus[i], "state");
 
 		if (attr != SONDE_NO_ATTR &&
-		    sonde_walk(a->call->run, attr, a->begin, a->end, count_one, &left))
+		    sonde_interval_walk(a->call->run, attr, a->begin, a->end, count_one, &left))
 			break;
 	}
 	return !left;

@@ -32,11 +32,11 @@ static void json_containers(struct json *j, const struct call *c, int64_t thread
 	int64_t row;
 
 	json_begin_array(j, "containers");
-	if (!sonde_thread(c->run, thread, &t)) {
+	if (!sonde_thread_get(c->run, thread, &t)) {
 		unsigned depth = 0;
 
 		for (row = t.pid_ns;
-		     is_container(c->run, row) && !sonde_pid_ns(c->run, row, &ns) && depth < 32;
+		     is_container(c->run, row) && !sonde_pid_ns_get(c->run, row, &ns) && depth < 32;
 		     row = ns.parent, depth++) {
 			sonde_pid_ns_label(c->run, row, label, sizeof(label));
 			json_begin_object(j, NULL);
@@ -59,7 +59,7 @@ static int write_stack(struct json *j, struct call *c, int64_t row, int64_t t)
 {
 	struct sonde_stack s;
 	struct sonde_cpu cpu;
-	int ret = sonde_cpu(c->run, row, &cpu);
+	int ret = sonde_cpu_get(c->run, row, &cpu);
 
 	if (!ret)
 		ret = cpu.machine ? -EINVAL : sonde_stack_at(c->run, cpu.number, t, &s);
@@ -117,12 +117,12 @@ static void write_wake(struct json *j, struct call *c, int64_t row, int64_t t)
 	struct sonde_wake wake;
 	int64_t next;
 
-	if (sonde_at(c->run, attr, t, &now))
+	if (sonde_interval_at(c->run, attr, t, &now))
 		return;
 	if (!now.value &&
-	    (sonde_next_change(c->run, attr, t, &next) || sonde_at(c->run, attr, next, &now)))
+	    (sonde_attr_next_change(c->run, attr, t, &next) || sonde_interval_at(c->run, attr, next, &now)))
 		return;
-	if (sonde_wake(c->run, (int64_t)now.value - 1, &wake))
+	if (sonde_wake_get(c->run, (int64_t)now.value - 1, &wake))
 		return;
 	json_begin_object(j, "wake");
 	json_str(j, "cause", sonde_cause_name(wake.cause));
@@ -137,7 +137,7 @@ static void write_off(struct json *j, struct call *c, int64_t row, int64_t t)
 {
 	struct sonde_interval off;
 
-	if (!sonde_at(c->run, sonde_attr_of_cpu(c->run, row, "why_off"), t, &off) &&
+	if (!sonde_interval_at(c->run, sonde_attr_of_cpu(c->run, row, "why_off"), t, &off) &&
 	    off.value > SONDE_OFF_UNKNOWN && off.value < SONDE_NR_OFFS)
 		json_str(j, "why_off", sonde_off_name((enum sonde_off)off.value));
 }
@@ -146,18 +146,18 @@ static int write_vcpu(struct json *j, struct call *c, int64_t row, int64_t t)
 {
 	struct sonde_interval state, on, task;
 	struct sonde_cpu cpu;
-	int ret = sonde_cpu(c->run, row, &cpu);
+	int ret = sonde_cpu_get(c->run, row, &cpu);
 
 	if (!ret)
-		ret = sonde_at(c->run, sonde_attr_of_cpu(c->run, row, "state"), t, &state);
+		ret = sonde_interval_at(c->run, sonde_attr_of_cpu(c->run, row, "state"), t, &state);
 	if (ret)
 		return ret;
 	json_interval(j, c, state.begin, state.end);
 	json_uint(j, "state", state.value);
 	json_thread_label(j, c, "host_thread", cpu.host_thread);
-	if (!sonde_at(c->run, sonde_attr_of_cpu(c->run, row, "on"), t, &on) && on.value)
+	if (!sonde_interval_at(c->run, sonde_attr_of_cpu(c->run, row, "on"), t, &on) && on.value)
 		json_uint(j, "on", on.value - 1);
-	if (!sonde_at(c->run, sonde_attr_of_cpu(c->run, row, "task"), t, &task) && task.value) {
+	if (!sonde_interval_at(c->run, sonde_attr_of_cpu(c->run, row, "task"), t, &task) && task.value) {
 		json_thread_label(j, c, "task", (int64_t)task.value - 1);
 		json_containers(j, c, (int64_t)task.value - 1);
 	}
@@ -174,8 +174,8 @@ static int64_t last_wake(struct call *c, uint32_t attr, int64_t t)
 {
 	struct sonde_interval now, before;
 
-	for (unsigned i = 0; i < WAKES_BACK_MAX && !sonde_at(c->run, attr, t, &now); i++) {
-		if (now.begin <= c->begin || sonde_at(c->run, attr, now.begin - 1, &before))
+	for (unsigned i = 0; i < WAKES_BACK_MAX && !sonde_interval_at(c->run, attr, t, &now); i++) {
+		if (now.begin <= c->begin || sonde_interval_at(c->run, attr, now.begin - 1, &before))
 			break;
 		if (thread_sleeps(before.value) && !thread_sleeps(now.value))
 			return now.begin;
@@ -191,8 +191,8 @@ static void write_woken(struct json *j, struct call *c, int64_t row, uint32_t at
 	struct sonde_context by;
 
 	if (woken < 0 ||
-	    sonde_at(c->run, sonde_attr_of_thread(c->run, row, "waker"), woken, &waker) ||
-	    sonde_context(c->run, (int64_t)waker.value - 1, &by))
+	    sonde_interval_at(c->run, sonde_attr_of_thread(c->run, row, "waker"), woken, &waker) ||
+	    sonde_context_get(c->run, (int64_t)waker.value - 1, &by))
 		return;
 	json_begin_object(j, "woken");
 	json_int(j, "t", woken - c->begin);
@@ -208,7 +208,7 @@ static int write_thread(struct json *j, struct call *c, int64_t row, int64_t t)
 {
 	uint32_t attr = sonde_attr_of_thread(c->run, row, "state");
 	struct sonde_interval state, cpu;
-	int ret = sonde_at(c->run, attr, t, &state);
+	int ret = sonde_interval_at(c->run, attr, t, &state);
 
 	if (ret)
 		return ret;
@@ -216,7 +216,7 @@ static int write_thread(struct json *j, struct call *c, int64_t row, int64_t t)
 	json_uint(j, "state", state.value);
 	json_thread_label(j, c, "thread", row);
 	json_containers(j, c, row);
-	if (!sonde_at(c->run, sonde_attr_of_thread(c->run, row, "cpu"), t, &cpu) && cpu.value)
+	if (!sonde_interval_at(c->run, sonde_attr_of_thread(c->run, row, "cpu"), t, &cpu) && cpu.value)
 		json_uint(j, "cpu", cpu.value - 1);
 	if (state.value == THREAD_RUNNING || state.value == THREAD_RUNNABLE)
 		write_woken(j, c, row, attr, t);
@@ -265,7 +265,7 @@ static bool is_wanted(const struct call *c, const struct wanted *w, uint32_t val
 		return false;
 	if (w->thread < 0)
 		return true;
-	return !sonde_context(c->run, (int64_t)value - 1, &x) && x.thread == w->thread;
+	return !sonde_context_get(c->run, (int64_t)value - 1, &x) && x.thread == w->thread;
 }
 
 /* Follows the changes of @attr; *t is the moment of the one wanted.  1 found, 0 none, -errno. */
@@ -273,12 +273,12 @@ static int step(struct call *c, uint32_t attr, bool forward, const struct wanted
 {
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
 		struct sonde_interval now;
-		int ret = forward ? sonde_next_change(c->run, attr, *t, t)
-				  : sonde_prev_change(c->run, attr, *t - 1, t);
+		int ret = forward ? sonde_attr_next_change(c->run, attr, *t, t)
+				  : sonde_attr_prev_change(c->run, attr, *t - 1, t);
 
 		if (ret || *t == SONDE_TIME_MAX || *t < c->begin || *t >= c->begin + c->length)
 			return ret;
-		ret = sonde_at(c->run, attr, *t, &now);
+		ret = sonde_interval_at(c->run, attr, *t, &now);
 		if (ret)
 			return ret;
 		if (is_wanted(c, w, now.value))

@@ -87,7 +87,7 @@ static void write_machines(struct json *j, const struct call *c)
 		struct sonde_machine m;
 		char kind[32];
 
-		sonde_machine(c->run, row, &m);
+		sonde_machine_get(c->run, row, &m);
 		machine_kind_text(c->run, row, true, kind, sizeof(kind));
 		json_begin_object(j, NULL);
 		json_int(j, "parent", m.parent);
@@ -104,7 +104,7 @@ static void write_cpus(struct json *j, const struct call *c)
 	for (int64_t row = 0; row < sonde_nr_cpus(c->run); row++) {
 		struct sonde_cpu cpu;
 
-		sonde_cpu(c->run, row, &cpu);
+		sonde_cpu_get(c->run, row, &cpu);
 		json_begin_object(j, NULL);
 		json_uint(j, "machine", cpu.machine);
 		json_int(j, "number", cpu.number);
@@ -125,7 +125,7 @@ static void write_pid_ns(struct json *j, const struct call *c)
 		struct sonde_pid_ns ns;
 		char label[160];
 
-		sonde_pid_ns(c->run, row, &ns);
+		sonde_pid_ns_get(c->run, row, &ns);
 		sonde_pid_ns_label(c->run, row, label, sizeof(label));
 		json_begin_object(j, NULL);
 		json_uint(j, "machine", ns.machine);
@@ -144,7 +144,7 @@ static void write_clocks(struct json *j, const struct call *c)
 	for (int64_t row = 0; row < sonde_nr_clocks(c->run) && row < CLOCKS_MAX; row++) {
 		struct sonde_clock clock;
 
-		sonde_clock(c->run, row, &clock);
+		sonde_clock_get(c->run, row, &clock);
 		json_begin_array(j, NULL);
 		json_uint(j, NULL, clock.machine);
 		json_moment(j, c, clock.from);
@@ -162,7 +162,7 @@ static void write_losses(struct json *j, const struct call *c)
 	for (int64_t row = 0; row < sonde_nr_losses(c->run) && row < LOSSES_MAX; row++) {
 		struct sonde_loss loss;
 
-		sonde_loss(c->run, row, &loss);
+		sonde_loss_get(c->run, row, &loss);
 		json_begin_array(j, NULL);
 		json_int(j, NULL, loss.machine);
 		json_int(j, NULL, loss.cpu);
@@ -181,7 +181,7 @@ static void write_problems(struct json *j, const struct call *c)
 	for (int64_t row = 0; row < sonde_nr_problems(c->run) && row < PROBLEMS_SHOWN; row++) {
 		struct sonde_problem p;
 
-		sonde_problem(c->run, row, &p);
+		sonde_problem_get(c->run, row, &p);
 		json_begin_object(j, NULL);
 		json_int(j, "machine", p.machine);
 		json_str(j, "text", p.text);
@@ -250,7 +250,7 @@ void context_cells(struct json *j, const struct call *c, int64_t row)
 {
 	struct sonde_context x;
 
-	sonde_context(c->run, row, &x);
+	sonde_context_get(c->run, row, &x);
 	json_uint(j, NULL, x.machine);
 	json_int(j, NULL, x.cpu);
 	json_int(j, NULL, x.thread);
@@ -263,7 +263,7 @@ void thread_cells(struct json *j, const struct call *c, int64_t row)
 {
 	struct sonde_thread t;
 
-	sonde_thread(c->run, row, &t);
+	sonde_thread_get(c->run, row, &t);
 	json_uint(j, NULL, t.machine);
 	json_int(j, NULL, t.tid);
 	json_int(j, NULL, t.pid);

@@ -37,7 +37,7 @@ void first_read(struct sonde_run *run)
 	unsigned nr = first_attrs(run, attrs);
 
 	if (nr)
-		sonde_pixels(run, attrs, nr, sonde_run_begin(run), sonde_run_end(run), FIRST_PIXELS,
+		sonde_pixels_walk(run, attrs, nr, sonde_run_begin(run), sonde_run_end(run), FIRST_PIXELS,
 			     see_nothing, NULL);
 }
 
@@ -52,9 +52,9 @@ static void touch(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t e
 	struct sonde_interval i;
 
 	for (unsigned pixels = FIRST_PIXELS / AHEAD_STEPS; pixels <= FIRST_PIXELS; pixels *= 4)
-		sonde_pixels(run, &attr, 1, begin, end, pixels, see_nothing, NULL);
+		sonde_pixels_walk(run, &attr, 1, begin, end, pixels, see_nothing, NULL);
 	for (int64_t m = 0; m < AHEAD_MOMENTS; m++)
-		sonde_at(run, attr, begin + (end - begin) / AHEAD_MOMENTS * m, &i);
+		sonde_interval_at(run, attr, begin + (end - begin) / AHEAD_MOMENTS * m, &i);
 }
 
 bool ahead_step(struct ahead *a, struct sonde_run *run)

@@ -7,7 +7,7 @@ bool thread_woken_by(struct sonde_run *run, uint32_t waker, uint32_t state, int6
 {
 	struct sonde_interval by;
 
-	return !sonde_at(run, waker, at, &by) && by.value &&
+	return !sonde_interval_at(run, waker, at, &by) && by.value &&
 	       (state == THREAD_RUNNABLE || by.begin == at) &&
-	       !sonde_context(run, (int64_t)by.value - 1, out);
+	       !sonde_context_get(run, (int64_t)by.value - 1, out);
 }

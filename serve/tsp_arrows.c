@@ -94,11 +94,11 @@ static int add_migrations(struct arrows *a)
 		struct sonde_machine m;
 		struct sonde_cpu cpu;
 
-		if (attr == SONDE_NO_ATTR || sonde_cpu(run, row, &cpu) ||
-		    sonde_machine(run, cpu.machine, &m) || m.parent)
+		if (attr == SONDE_NO_ATTR || sonde_cpu_get(run, row, &cpu) ||
+		    sonde_machine_get(run, cpu.machine, &m) || m.parent)
 			continue;
 		a->before = (struct sonde_interval){0};
-		ret = sonde_walk(run, attr, a->begin, a->end, follow_on, a);
+		ret = sonde_interval_walk(run, attr, a->begin, a->end, follow_on, a);
 	}
 	return ret;
 }
@@ -132,7 +132,7 @@ static int add_thread_wakes(struct arrows *a)
 		if (state == SONDE_NO_ATTR || a->waker == SONDE_NO_ATTR)
 			continue;
 		a->before = (struct sonde_interval){0};
-		ret = sonde_walk(run, state, a->begin, a->end, follow_state, a);
+		ret = sonde_interval_walk(run, state, a->begin, a->end, follow_state, a);
 	}
 	return ret;
 }
@@ -147,7 +147,7 @@ static void add_preemption(struct arrows *a, const struct sonde_facts *f, size_t
 	struct sonde_thread t;
 	struct sonde_cpu cpu;
 
-	if (sonde_thread(a->part->run, culprit, &t) || sonde_cpu(a->part->run, vcpu, &cpu))
+	if (sonde_thread_get(a->part->run, culprit, &t) || sonde_cpu_get(a->part->run, vcpu, &cpu))
 		return;
 	if (a->call->output.kind == TSP_VCPUS)
 		add_arrow(a, TSP_CPU, vcpu, t.vcpu, at, at, "preemption");

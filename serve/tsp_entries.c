@@ -106,7 +106,7 @@ void tsp_put_machine(struct tsp_call *c, const struct tsp_part *p, int64_t machi
 	struct sonde_machine m;
 	char label[300];
 
-	sonde_machine(p->run, machine, &m);
+	sonde_machine_get(p->run, machine, &m);
 	begin_entry(c, p, TSP_MACHINE, machine,
 		    m.parent < 0 ? -1 : tsp_entry_id(p, TSP_MACHINE, m.parent));
 	if (m.parent < 0 && c->view.nr > 1)
@@ -124,7 +124,7 @@ static void put_cpu(struct tsp_call *c, const struct tsp_part *p, int64_t row)
 	struct sonde_cpu cpu;
 	char label[160];
 
-	sonde_cpu(p->run, row, &cpu);
+	sonde_cpu_get(p->run, row, &cpu);
 	begin_entry(c, p, TSP_CPU, row, tsp_entry_id(p, TSP_MACHINE, cpu.machine));
 	sonde_cpu_label(p->run, row, label, sizeof(label));
 	json_str(&c->json, NULL, label);
@@ -147,7 +147,7 @@ static void put_cpus(struct tsp_call *c, const struct tsp_part *p, unsigned mach
 
 		if (tsp_entry_attr(c->output.kind, &e) != SONDE_NO_ATTR)
 			put_cpu(c, p, row);
-		if (sonde_cpu(p->run, row, &cpu) || cpu.number == INT_MAX)
+		if (sonde_cpu_get(p->run, row, &cpu) || cpu.number == INT_MAX)
 			break;
 		number = cpu.number;
 	}
@@ -158,7 +158,7 @@ static int64_t container_parent(const struct tsp_part *p, int64_t row)
 {
 	struct sonde_pid_ns ns;
 
-	if (sonde_pid_ns(p->run, row, &ns))
+	if (sonde_pid_ns_get(p->run, row, &ns))
 		return -1;
 	if (ns.level && is_container(p->run, ns.parent))
 		return tsp_entry_id(p, TSP_PID_NS, ns.parent);
@@ -218,7 +218,7 @@ static void put_threads(struct tsp_call *c, const struct tsp_part *p,
 		struct tsp_entry e = {p, TSP_THREAD, row};
 		struct sonde_thread t;
 
-		if (sonde_thread(p->run, row, &t) || !t.tid)
+		if (sonde_thread_get(p->run, row, &t) || !t.tid)
 			continue;
 		if (window && (tsp_time(p, t.begin) >= window->end ||
 			       tsp_time(p, t.end < 0 ? p->end : t.end) < window->start))

@@ -231,7 +231,7 @@ static int64_t machine_of_row(struct sonde_run *run, const struct sonde_facts *f
 
 		if (a->columns[i].type == SONDE_COL_MACHINE)
 			machine = cell.i;
-		else if (a->columns[i].type == SONDE_COL_CPU && !sonde_cpu(run, cell.i, &cpu))
+		else if (a->columns[i].type == SONDE_COL_CPU && !sonde_cpu_get(run, cell.i, &cpu))
 			machine = (int64_t)cpu.machine;
 	}
 	return machine < 0 ? 0 : machine;
@@ -278,7 +278,7 @@ static void put_machine(struct tsp_call *c, const struct tsp_part *p, const stru
 	struct sonde_machine m;
 	bool filled = false;
 
-	sonde_machine(p->run, machine, &m);
+	sonde_machine_get(p->run, machine, &m);
 	begin_entry(&c->json, tsp_entry_id(p, TSP_MACHINE, machine),
 		    m.parent < 0 ? -1 : tsp_entry_id(p, TSP_MACHINE, m.parent));
 	for (size_t row = 0; row < sonde_facts_nr_rows(f) && !filled; row++) {

@@ -59,18 +59,18 @@ static struct about find_about(enum tsp_output_kind output, const struct tsp_sub
 	struct sonde_thread t;
 	struct sonde_cpu cpu;
 
-	if (output == TSP_FUSED && !sonde_context(run, (int64_t)s->value - 1, &x)) {
+	if (output == TSP_FUSED && !sonde_context_get(run, (int64_t)s->value - 1, &x)) {
 		a.machine = x.machine;
 		a.cpu = sonde_find_cpu(run, x.machine, x.cpu);
 		a.thread = x.thread;
 		a.mode = x.mode;
 	}
-	if (output == TSP_VCPUS && !sonde_cpu(run, s->entry->row, &cpu)) {
+	if (output == TSP_VCPUS && !sonde_cpu_get(run, s->entry->row, &cpu)) {
 		a.machine = cpu.machine;
 		a.cpu = s->entry->row;
 		a.thread = cpu.host_thread;
 	}
-	if (output == TSP_THREADS && !sonde_thread(run, s->entry->row, &t)) {
+	if (output == TSP_THREADS && !sonde_thread_get(run, s->entry->row, &t)) {
 		a.machine = t.machine;
 		a.thread = s->entry->row;
 	}
@@ -96,7 +96,7 @@ static void add_cpu(struct values *v, const struct sonde_run *run, int64_t row)
 	char text[VALUE_MAX];
 	struct sonde_cpu cpu;
 
-	if (row < 0 || sonde_cpu(run, row, &cpu))
+	if (row < 0 || sonde_cpu_get(run, row, &cpu))
 		return;
 	sonde_cpu_label(run, row, text, sizeof(text));
 	add_text(v, text);
@@ -109,7 +109,7 @@ static void add_thread(struct values *v, const struct sonde_run *run, int64_t ro
 	char text[VALUE_MAX];
 	struct sonde_thread t;
 
-	if (row < 0 || sonde_thread(run, row, &t))
+	if (row < 0 || sonde_thread_get(run, row, &t))
 		return;
 	add_text(v, t.comm);
 	sonde_thread_label(run, row, text, sizeof(text));
@@ -121,10 +121,10 @@ static void add_process(struct values *v, struct sonde_run *run, int64_t row, in
 	struct sonde_thread t, first;
 	int64_t main;
 
-	if (row < 0 || sonde_thread(run, row, &t) || t.pid < 0)
+	if (row < 0 || sonde_thread_get(run, row, &t) || t.pid < 0)
 		return;
 	main = sonde_find_thread(run, t.machine, t.pid, at);
-	if (main >= 0 && !sonde_thread(run, main, &first))
+	if (main >= 0 && !sonde_thread_get(run, main, &first))
 		add_text(v, first.comm);
 	add_number(v, (double)t.pid);
 }
@@ -155,7 +155,7 @@ static void get_texts(struct values *v, enum filter_field field, enum tsp_output
 		add_text(v, text);
 		break;
 	case FILTER_MACHINE:
-		if (a.machine >= 0 && !sonde_machine(run, a.machine, &machine))
+		if (a.machine >= 0 && !sonde_machine_get(run, a.machine, &machine))
 			add_text(v, machine.name);
 		break;
 	case FILTER_CPU:
@@ -174,7 +174,7 @@ static void get_texts(struct values *v, enum filter_field field, enum tsp_output
 		break;
 	case FILTER_TID:
 	case FILTER_PID:
-		if (a.thread < 0 || sonde_thread(run, a.thread, &thread))
+		if (a.thread < 0 || sonde_thread_get(run, a.thread, &thread))
 			break;
 		if (field == FILTER_TID || thread.pid >= 0)
 			add_number(v, (double)(field == FILTER_TID ? thread.tid : thread.pid));

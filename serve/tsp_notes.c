@@ -118,7 +118,7 @@ static void tell_losses(struct visit *v)
 		char text[80], count[UNIT_TEXT];
 		struct sonde_loss loss;
 
-		sonde_loss(v->part->run, row, &loss);
+		sonde_loss_get(v->part->run, row, &loss);
 		if (loss.events < 0)
 			snprintf(text, sizeof(text), "events were lost, nobody counted them");
 		else
@@ -136,8 +136,8 @@ static void tell_clocks(struct visit *v)
 		struct sonde_machine m;
 		struct sonde_clock clock;
 
-		if (sonde_clock(v->part->run, row, &clock) || !clock.bound_ns ||
-		    sonde_machine(v->part->run, clock.machine, &m))
+		if (sonde_clock_get(v->part->run, row, &clock) || !clock.bound_ns ||
+		    sonde_machine_get(v->part->run, clock.machine, &m))
 			continue;
 		if (clock.bound_ns < 0)
 			snprintf(text, sizeof(text), "%s: nothing limits its clock's error",

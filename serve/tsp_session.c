@@ -169,7 +169,7 @@ static void put_properties(struct json *j, struct sonde_run *run, bool unix_time
 		 : sonde_run_ticks_are_ns(run) ? "the physical machine's own clock, ns"
 					       : "cycles of the physical machine's counter");
 	json_str(j, "complete", sonde_run_complete(run) ? "yes" : "no: its writer was stopped");
-	for (int64_t row = 0; !sonde_machine(run, row, &m); row++) {
+	for (int64_t row = 0; !sonde_machine_get(run, row, &m); row++) {
 		char key[300], text[300];
 
 		snprintf(key, sizeof(key), "machine %lld: %s", (long long)row, m.name);

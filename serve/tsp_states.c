@@ -133,7 +133,7 @@ static int find_hits(struct row *r)
 	for (unsigned i = 0; i < r->samples; i++)
 		r->hits[i].tags = NOTHING;
 	r->next_hit = 0;
-	return may_walk(r) ? sonde_walk(r->part->run, r->attr, r->begin, r->end, note_hit, r) : 0;
+	return may_walk(r) ? sonde_interval_walk(r->part->run, r->attr, r->begin, r->end, note_hit, r) : 0;
 }
 
 /* Puts a sample, or nothing (value 0), with what in it is better to be seen. */
@@ -180,7 +180,7 @@ static unsigned tags_of_sample(struct row *r, int64_t begin, int64_t end, uint32
 
 	if (!r->filter || !tsp_filter_uses_times(r->filter))
 		return find_tags(r, &drawn);
-	if (sonde_walk(r->part->run, r->attr, begin, end, see_longest, &l) || !l.found.value)
+	if (sonde_interval_walk(r->part->run, r->attr, begin, end, see_longest, &l) || !l.found.value)
 		return find_tags(r, &drawn);
 	return find_tags(r, &l.found);
 }
@@ -213,7 +213,7 @@ static int put_states(struct row *r, struct error *err)
 
 	r->nr_exact = 0;
 	r->left_out = r->left_out_end = 0;
-	ret = sonde_walk(r->part->run, r->attr, r->begin, r->end, keep_interval, r);
+	ret = sonde_interval_walk(r->part->run, r->attr, r->begin, r->end, keep_interval, r);
 	if (!ret && r->nr_exact <= r->samples) {
 		for (unsigned i = 0; i < r->nr_exact; i++)
 			put_state(r, r->exact[i].begin, r->exact[i].end, r->exact[i].value,
@@ -221,7 +221,7 @@ static int put_states(struct row *r, struct error *err)
 	} else if (!ret) {
 		ret = find_hits(r);
 		if (!ret)
-			ret = sonde_pixels(r->part->run, &r->attr, 1, r->begin, r->end, r->samples,
+			ret = sonde_pixels_walk(r->part->run, &r->attr, 1, r->begin, r->end, r->samples,
 					   put_pixels, r);
 	}
 	put_left_out(r);

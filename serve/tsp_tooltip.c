@@ -51,7 +51,7 @@ static void frame_key(const struct tsp_part *p, const struct sonde_frame *f, con
 {
 	struct sonde_machine m = {.name = "?"};
 
-	sonde_machine(p->run, f->machine, &m);
+	sonde_machine_get(p->run, f->machine, &m);
 	if (f->cpu < 0)
 		snprintf(buf, room, "L%u %s%s", m.level, m.name, what);
 	else
@@ -64,7 +64,7 @@ static int put_stack(struct json *j, const struct tsp_entry *e, int64_t t)
 	struct sonde_cpu cpu;
 	struct sonde_stack s;
 	char key[TEXT_MAX], text[TEXT_MAX];
-	int ret = sonde_cpu(p->run, e->row, &cpu);
+	int ret = sonde_cpu_get(p->run, e->row, &cpu);
 
 	if (!ret)
 		ret = cpu.machine ? -EINVAL : sonde_stack_at(p->run, cpu.number, t, &s);
@@ -95,20 +95,20 @@ static int put_vcpu(struct json *j, const struct tsp_entry *e, int64_t t)
 	struct sonde_cpu cpu;
 	struct sonde_interval task;
 	char text[2 * TEXT_MAX];
-	int ret = sonde_cpu(run, e->row, &cpu);
+	int ret = sonde_cpu_get(run, e->row, &cpu);
 
 	if (!ret)
-		ret = sonde_at(run, sonde_attr_of_cpu(run, e->row, "state"), t, &state);
+		ret = sonde_interval_at(run, sonde_attr_of_cpu(run, e->row, "state"), t, &state);
 	if (ret)
 		return ret;
 	json_str(j, "State", vcpu_color(state.value)->name);
 	put_interval(j, e->part, state.begin, state.end);
 	put_thread(j, e->part, "Host thread", cpu.host_thread);
-	if (!sonde_at(run, sonde_attr_of_cpu(run, e->row, "on"), t, &on) && on.value) {
+	if (!sonde_interval_at(run, sonde_attr_of_cpu(run, e->row, "on"), t, &on) && on.value) {
 		snprintf(text, sizeof(text), "%u", (unsigned)on.value - 1);
 		json_str(j, "On CPU", text);
 	}
-	if (!sonde_at(run, sonde_attr_of_cpu(run, e->row, "task"), t, &task) && task.value) {
+	if (!sonde_interval_at(run, sonde_attr_of_cpu(run, e->row, "task"), t, &task) && task.value) {
 		put_thread(j, e->part, "Guest thread", (int64_t)task.value - 1);
 		put_container(j, e->part, "Container", (int64_t)task.value - 1);
 	}
@@ -127,7 +127,7 @@ static int put_thread_state(struct json *j, const struct tsp_entry *e, int64_t t
 	struct sonde_run *run = e->part->run;
 	struct sonde_interval state, cpu;
 	char text[32];
-	int ret = sonde_at(run, sonde_attr_of_thread(run, e->row, "state"), t, &state);
+	int ret = sonde_interval_at(run, sonde_attr_of_thread(run, e->row, "state"), t, &state);
 
 	if (ret)
 		return ret;
@@ -135,7 +135,7 @@ static int put_thread_state(struct json *j, const struct tsp_entry *e, int64_t t
 	json_str(j, "State", thread_color(state.value)->name);
 	put_interval(j, e->part, state.begin, state.end);
 	put_container(j, e->part, "Container", e->row);
-	if (!sonde_at(run, sonde_attr_of_thread(run, e->row, "cpu"), t, &cpu) && cpu.value) {
+	if (!sonde_interval_at(run, sonde_attr_of_thread(run, e->row, "cpu"), t, &cpu) && cpu.value) {
 		snprintf(text, sizeof(text), "%u", (unsigned)cpu.value - 1);
 		json_str(j, "CPU", text);
 	}
@@ -161,7 +161,7 @@ static void entry_label(const struct tsp_entry *e, char *buf, size_t room)
 
 	switch (e->kind) {
 	case TSP_MACHINE:
-		sonde_machine(e->part->run, e->row, &m);
+		sonde_machine_get(e->part->run, e->row, &m);
 		snprintf(buf, room, "%s", m.name);
 		break;
 	case TSP_CPU:

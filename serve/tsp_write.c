@@ -102,7 +102,7 @@ const char *tsp_state_style(enum tsp_output_kind output, const struct sonde_run 
 	struct sonde_context x = {0};
 
 	if (output == TSP_FUSED) {
-		sonde_context(run, (int64_t)value - 1, &x);
+		sonde_context_get(run, (int64_t)value - 1, &x);
 		snprintf(buf, room, "mode-%u", (unsigned)x.mode);
 	} else {
 		snprintf(buf, room, "%s-%u", output == TSP_VCPUS ? "vcpu" : "thread",

@@ -48,7 +48,7 @@ static void put_part_tree(struct tsp_call *c, const struct tsp_part *p)
 	for (int64_t m = 0; m < sonde_nr_machines(p->run); m++) {
 		struct sonde_machine machine;
 
-		sonde_machine(p->run, m, &machine);
+		sonde_machine_get(p->run, m, &machine);
 		put_entry(c, tsp_entry_id(p, TSP_MACHINE, m),
 			  machine.parent < 0 ? -1 : tsp_entry_id(p, TSP_MACHINE, machine.parent),
 			  machine.name, use);
@@ -59,7 +59,7 @@ static void put_part_tree(struct tsp_call *c, const struct tsp_part *p)
 
 		if (sonde_attr_of_cpu(p->run, row, "exit") == SONDE_NO_ATTR)
 			continue;
-		sonde_cpu(p->run, row, &cpu);
+		sonde_cpu_get(p->run, row, &cpu);
 		sonde_cpu_label(p->run, row, label, sizeof(label));
 		put_entry(c, tsp_entry_id(p, TSP_CPU, row),
 			  tsp_entry_id(p, TSP_MACHINE, cpu.machine), label, true);
@@ -170,7 +170,7 @@ static void put_machine_use(const struct chart *x, const struct tsp_part *p, con
 					     (double)length;
 		}
 	}
-	sonde_machine(p->run, machine, &m);
+	sonde_machine_get(p->run, machine, &m);
 	series_name(x, p, m.name, name, sizeof(name));
 	put_series(x, p, tsp_entry_id(p, TSP_MACHINE, machine), name, values);
 }

@@ -15,9 +15,9 @@ static void answer_label(sqlite3_context *out, struct sql_run *r, enum sonde_col
 	bool there = row >= 0;
 
 	if (type == SONDE_COL_MACHINE)
-		there = !sonde_machine(r->run, row, &m);
+		there = !sonde_machine_get(r->run, row, &m);
 	else if (type == SONDE_COL_CPU)
-		there = !sonde_cpu(r->run, row, &cpu);
+		there = !sonde_cpu_get(r->run, row, &cpu);
 	else if (type == SONDE_COL_PID_NS)
 		there = is_container(r->run, row);
 	if (there)

@@ -36,7 +36,7 @@ static void describe_cpu(const struct sql_run *r, const char *name, struct attr_
 {
 	struct sonde_cpu cpu;
 
-	sonde_cpu(r->run, a->cpu, &cpu);
+	sonde_cpu_get(r->run, a->cpu, &cpu);
 	a->machine = cpu.machine;
 	if (!strcmp(name, "state"))
 		a->kind = cpu_kinds[CPU_STATE];
@@ -119,10 +119,10 @@ static attr_t thread_dir(const struct sql_run *r, int64_t thread)
 	struct sonde_thread t;
 	char path[200];
 
-	if (sonde_thread(r->run, thread, &t) || sonde_machine(r->run, t.machine, &m))
+	if (sonde_thread_get(r->run, thread, &t) || sonde_machine_get(r->run, t.machine, &m))
 		return ATTR_NONE;
 	snprintf(path, sizeof(path), "%s/threads/%lld", m.name, (long long)thread);
-	return sonde_attr(r->run, path);
+	return sonde_attr_find(r->run, path);
 }
 
 static void walk_cpus(struct attr_walk *w, const struct sql_run *r)
@@ -155,7 +155,7 @@ void attr_walk_start(struct attr_walk *w, const struct sql_cursor *c)
 	};
 	if (w->path->text || wants_one(w->attr)) {
 		w->way = WALK_ONE;
-		w->at = w->path->text ? sonde_attr(c->run->run, w->path->text)
+		w->at = w->path->text ? sonde_attr_find(c->run->run, w->path->text)
 				      : (attr_t)w->attr->low;
 		if (!w->path->text && (w->attr->low < 0 || w->attr->low >= w->end))
 			w->at = ATTR_NONE;
@@ -210,7 +210,7 @@ static bool has_name(const struct sql_run *r, enum sonde_column_type type, int64
 	if (row < 0)
 		return false;
 	if (type == SONDE_COL_MACHINE)
-		return !sonde_machine(r->run, row, &m) && !strcmp(m.name, want->text);
+		return !sonde_machine_get(r->run, row, &m) && !strcmp(m.name, want->text);
 	sonde_cpu_label(r->run, row, label, sizeof(label));
 	return !strcmp(label, want->text);
 }
@@ -293,7 +293,7 @@ static void cpu_text(const struct sql_run *r, const struct attr_info *a, uint32_
 	struct sonde_machine m;
 
 	if (is_kind(a, "on"))
-		machine = sonde_machine(r->run, a->machine, &m) ? -1 : m.parent;
+		machine = sonde_machine_get(r->run, a->machine, &m) ? -1 : m.parent;
 	if (machine >= 0)
 		sonde_cpu_label(r->run, sonde_find_cpu(r->run, (unsigned)machine, (int)value - 1),
 				text, room);
@@ -317,7 +317,7 @@ void attr_text(struct sql_run *r, const struct attr_info *a, uint32_t value, sql
 		snprintf(text, sizeof(text), "%s", sonde_off_name((enum sonde_off)value));
 	else if (is_kind(a, "task"))
 		sonde_thread_label(r->run, row, text, sizeof(text));
-	else if (is_kind(a, "woken") && !sonde_wake(r->run, row, &wake))
+	else if (is_kind(a, "woken") && !sonde_wake_get(r->run, row, &wake))
 		snprintf(text, sizeof(text), "%s", sonde_cause_name(wake.cause));
 	else if (is_kind(a, "on") || is_kind(a, "thread_cpu"))
 		cpu_text(r, a, value, text, sizeof(text));

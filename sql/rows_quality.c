@@ -84,7 +84,7 @@ ROWS_TABLE(cost, struct cost_row, COST_NR,
 
 static void load_clock(const struct sql_run *r, int64_t row, void *out)
 {
-	sonde_clock(r->run, row, out);
+	sonde_clock_get(r->run, row, out);
 }
 
 static const struct rows clocks_rows = {sonde_nr_clocks, load_clock};
@@ -114,7 +114,7 @@ ROWS_TABLE(clocks, struct sonde_clock, 100, "pieces of the machines' clock model
 
 static void load_loss(const struct sql_run *r, int64_t row, void *out)
 {
-	sonde_loss(r->run, row, out);
+	sonde_loss_get(r->run, row, out);
 }
 
 static const struct rows losses_rows = {sonde_nr_losses, load_loss};
@@ -131,7 +131,7 @@ ROWS_TABLE(losses, struct sonde_loss, 100, "places where events were lost");
 
 static void load_problem(const struct sql_run *r, int64_t row, void *out)
 {
-	sonde_problem(r->run, row, out);
+	sonde_problem_get(r->run, row, out);
 }
 
 static const struct rows problems_rows = {sonde_nr_problems, load_problem};
@@ -148,7 +148,7 @@ ROWS_TABLE(problems, struct sonde_problem, 20, "what was wrong with the input");
 
 static void load_meta(const struct sql_run *r, int64_t row, void *out)
 {
-	sonde_meta(r->run, row, out);
+	sonde_meta_get(r->run, row, out);
 }
 
 static const struct rows meta_rows = {sonde_nr_meta, load_meta};
@@ -160,7 +160,7 @@ ROWS_TABLE(meta, struct sonde_meta, 10, "provenance of the history");
 
 static void load_identity(const struct sql_run *r, int64_t row, void *out)
 {
-	sonde_identity(r->run, row, out);
+	sonde_identity_get(r->run, row, out);
 }
 
 static const struct rows identities_rows = {sonde_nr_identities, load_identity};
@@ -175,7 +175,7 @@ ROWS_TABLE(identities, struct sonde_identity, 50, "what machines say of themselv
 
 static void load_cpu_times(const struct sql_run *r, int64_t row, void *out)
 {
-	sonde_cpu_times(r->run, row, out);
+	sonde_cpu_times_get(r->run, row, out);
 }
 
 #define JIFFIES(member) COLUMN(struct sonde_cpu_times, #member, INT, member, "in 1/hz s since boot")
@@ -213,7 +213,7 @@ static void load_wake(const struct sql_run *r, int64_t row, void *out)
 {
 	struct wake_row *x = out;
 
-	sonde_wake(r->run, row, &x->w);
+	sonde_wake_get(r->run, row, &x->w);
 	x->cause = sonde_cause_name(x->w.cause);
 }
 
@@ -243,7 +243,7 @@ static void load_vector(const struct sql_run *r, int64_t row, void *out)
 {
 	struct vector_row *x = out;
 
-	sonde_vector(r->run, row, &x->v);
+	sonde_vector_get(r->run, row, &x->v);
 	x->cause = sonde_cause_name(x->v.cause);
 }
 
@@ -271,7 +271,7 @@ static void load_mark(const struct sql_run *r, int64_t row, void *out)
 	static const char *const kinds[] = {"point", "begin", "end"};
 	struct mark_row *x = out;
 
-	sonde_mark(r->run, row, &x->m);
+	sonde_mark_get(r->run, row, &x->m);
 	x->kind = x->m.kind >= 0 && x->m.kind < 3 ? kinds[x->m.kind] : "unknown";
 }
 

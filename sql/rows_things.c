@@ -4,7 +4,7 @@
 
 static void load_machine(const struct sql_run *r, int64_t row, void *out)
 {
-	sonde_machine(r->run, row, out);
+	sonde_machine_get(r->run, row, out);
 }
 
 static const struct rows machines_rows = {sonde_nr_machines, load_machine};
@@ -34,7 +34,7 @@ static void load_cpu(const struct sql_run *r, int64_t row, void *out)
 	struct cpu_row *c = out;
 
 	c->row = row;
-	sonde_cpu(r->run, row, &c->cpu);
+	sonde_cpu_get(r->run, row, &c->cpu);
 }
 
 static const struct rows cpus_rows = {sonde_nr_cpus, load_cpu};
@@ -62,8 +62,8 @@ static void load_thread(const struct sql_run *r, int64_t row, void *out)
 	struct sonde_cgroup cgroup;
 
 	t->row = row;
-	sonde_thread(r->run, row, &t->t);
-	t->cgroup = sonde_cgroup(r->run, t->t.cgroup, &cgroup) ? "" : cgroup.path;
+	sonde_thread_get(r->run, row, &t->t);
+	t->cgroup = sonde_cgroup_get(r->run, t->t.cgroup, &cgroup) ? "" : cgroup.path;
 }
 
 static const struct rows threads_rows = {sonde_nr_threads, load_thread};
@@ -97,7 +97,7 @@ static void load_namespace(const struct sql_run *r, int64_t row, void *out)
 	struct namespace_row *n = out;
 
 	n->row = row;
-	sonde_pid_ns(r->run, row, &n->ns);
+	sonde_pid_ns_get(r->run, row, &n->ns);
 }
 
 static const struct rows namespaces_rows = {sonde_nr_pid_ns, load_namespace};
@@ -117,7 +117,7 @@ ROWS_TABLE(namespaces, struct namespace_row, 50, "PID namespaces: containers");
 
 static void load_cgroup(const struct sql_run *r, int64_t row, void *out)
 {
-	sonde_cgroup(r->run, row, out);
+	sonde_cgroup_get(r->run, row, out);
 }
 
 static const struct rows cgroups_rows = {sonde_nr_cgroups, load_cgroup};
@@ -140,9 +140,9 @@ static void load_context(const struct sql_run *r, int64_t row, void *out)
 	struct context_row *x = out;
 	struct sonde_thread thread;
 
-	sonde_context(r->run, row, &x->c);
+	sonde_context_get(r->run, row, &x->c);
 	x->cpu_row = sonde_find_cpu(r->run, x->c.machine, x->c.cpu);
-	x->container = sonde_thread(r->run, x->c.thread, &thread) ? -1 : thread.pid_ns;
+	x->container = sonde_thread_get(r->run, x->c.thread, &thread) ? -1 : thread.pid_ns;
 }
 
 static const struct rows contexts_rows = {sonde_nr_contexts, load_context};

@@ -29,7 +29,7 @@ static bool index_machines(struct sql_run *r)
 		struct sonde_machine m;
 		attr_t dir;
 
-		sonde_machine(r->run, row, &m);
+		sonde_machine_get(r->run, row, &m);
 		dir = history_child(r->run->history, ATTR_ROOT, m.name);
 		if (dir != ATTR_NONE && map_put(&r->machine_dirs, dir, (uint32_t)row))
 			return false;

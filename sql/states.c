@@ -83,7 +83,7 @@ static int read_batch(struct states_cursor *own, struct sql_run *r, struct error
 
 	own->nr = 0;
 	own->at = 0;
-	ret = sonde_walk(r->run, own->attr.attr, own->resume, own->to, take, own);
+	ret = sonde_interval_walk(r->run, own->attr.attr, own->resume, own->to, take, own);
 	if (ret) {
 		attr_path(r, own->attr.attr, path);
 		return fail(err, ret, "cannot read %s of %s: %s", path, r->path, strerror(-ret));

@@ -52,7 +52,7 @@ int cells_query(struct cells *c, struct sonde_run *run, const struct line *const
 	if (!ret)
 		ret = make_room(c, (size_t)nr_attrs * pixels + 1);
 	if (!ret && nr_attrs)
-		ret = sonde_pixels(run, attrs, nr_attrs, begin, end, pixels, take, c);
+		ret = sonde_pixels_walk(run, attrs, nr_attrs, begin, end, pixels, take, c);
 	free(attrs);
 	return ret;
 }
@@ -83,7 +83,7 @@ static struct look task_look(const struct sonde_run *run, int64_t thread)
 	uint32_t hash = 2166136261u;
 	struct sonde_thread t;
 
-	if (sonde_thread(run, thread, &t))
+	if (sonde_thread_get(run, thread, &t))
 		return (struct look){255, '?', true};
 	if (!t.tid)
 		return (struct look){246, '.', true};
@@ -109,7 +109,7 @@ struct look value_look(struct sonde_run *run, const struct line *line, uint32_t 
 		return look;
 	switch (line->kind) {
 	case LINE_CPU:
-		sonde_context(run, row, &c); /* leaves "unknown" when there is none */
+		sonde_context_get(run, row, &c); /* leaves "unknown" when there is none */
 		look = color_look(mode_color(c.mode), safe);
 		look.matches = filter_context(filter, row);
 		break;
@@ -136,7 +136,7 @@ static void thread_name(const struct sonde_run *run, int64_t row, char *buf, siz
 {
 	struct sonde_thread t;
 
-	if (sonde_thread(run, row, &t))
+	if (sonde_thread_get(run, row, &t))
 		*buf = '\0';
 	else if (t.vcpu >= 0)
 		sonde_cpu_label(run, t.vcpu, buf, room);
@@ -148,7 +148,7 @@ static void context_name(const struct sonde_run *run, int64_t row, char *buf, si
 {
 	struct sonde_context c;
 
-	if (sonde_context(run, row, &c) || c.mode == SONDE_MODE_IDLE)
+	if (sonde_context_get(run, row, &c) || c.mode == SONDE_MODE_IDLE)
 		return;
 	if (c.mode == SONDE_MODE_IRQ || c.mode == SONDE_MODE_SOFTIRQ)
 		snprintf(buf, room, "%s",

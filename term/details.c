@@ -58,7 +58,7 @@ static void say_frame(struct sheet *sheet, const struct sonde_stack *stack, unsi
 	char thread[120] = "", container[120], does[160], cpu[32] = "";
 	struct sonde_machine m;
 
-	sonde_machine(s->run, f->machine, &m);
+	sonde_machine_get(s->run, f->machine, &m);
 	if (f->cpu >= 0)
 		snprintf(cpu, sizeof(cpu), "/%d", f->cpu);
 	if (f->thread >= 0)
@@ -101,11 +101,11 @@ static int physical_cpu(const struct scene *s, int64_t vcpu)
 		struct sonde_interval on;
 		struct sonde_machine m;
 
-		if (sonde_cpu(s->run, vcpu, &cpu) || sonde_machine(s->run, cpu.machine, &m))
+		if (sonde_cpu_get(s->run, vcpu, &cpu) || sonde_machine_get(s->run, cpu.machine, &m))
 			return -1;
 		if (m.parent < 0)
 			return cpu.number;
-		if (sonde_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "on"), s->view.cursor, &on) ||
+		if (sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "on"), s->view.cursor, &on) ||
 		    !on.value)
 			return -1;
 		vcpu = sonde_find_cpu(s->run, (unsigned)m.parent, (int)on.value - 1);
@@ -122,7 +122,7 @@ static void say_vcpu(struct sheet *sheet, int64_t vcpu)
 	int cpu;
 
 	sonde_cpu_label(s->run, vcpu, label, sizeof(label));
-	if (sonde_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "state"), at, &state))
+	if (sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "state"), at, &state))
 		return;
 	say(sheet, state.value == VCPU_PREEMPTED ? TTY_BAD : TTY_BOLD, "%s is %s, for %s", label,
 	    vcpu_color(state.value)->name, length_text(s, state.end - state.begin, length));
@@ -132,7 +132,7 @@ static void say_vcpu(struct sheet *sheet, int64_t vcpu)
 		vcpu_wait_text(s->run, vcpu, at, text, sizeof(text));
 	if (*text)
 		say(sheet, TTY_PLAIN, "%s", text);
-	if (!sonde_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "task"), at, &task) && task.value) {
+	if (!sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "task"), at, &task) && task.value) {
 		sonde_thread_label(s->run, (int64_t)task.value - 1, label, sizeof(label));
 		say(sheet, TTY_PLAIN, "its kernel has %s on it%s", label,
 		    in_container(s, (int64_t)task.value - 1, text, sizeof(text)));
@@ -150,15 +150,15 @@ static void say_thread(struct sheet *sheet, int64_t thread)
 	struct sonde_thread t;
 	struct sonde_machine m;
 
-	if (sonde_thread(s->run, thread, &t) || sonde_machine(s->run, t.machine, &m) ||
-	    sonde_at(s->run, sonde_attr_of_thread(s->run, thread, "state"), s->view.cursor, &state))
+	if (sonde_thread_get(s->run, thread, &t) || sonde_machine_get(s->run, t.machine, &m) ||
+	    sonde_interval_at(s->run, sonde_attr_of_thread(s->run, thread, "state"), s->view.cursor, &state))
 		return;
 	sonde_thread_label(s->run, thread, label, sizeof(label));
 	say(sheet, TTY_BOLD, "%s on %s is %s, for %s%s", label, m.name,
 	    state.value ? thread_color(state.value)->name : "not there",
 	    length_text(s, state.end - state.begin, length),
 	    in_container(s, thread, container, sizeof(container)));
-	if (!sonde_at(s->run, sonde_attr_of_thread(s->run, thread, "cpu"), s->view.cursor, &cpu) &&
+	if (!sonde_interval_at(s->run, sonde_attr_of_thread(s->run, thread, "cpu"), s->view.cursor, &cpu) &&
 	    cpu.value)
 		snprintf(where, sizeof(where), ", CPU %u of it", cpu.value - 1);
 	say(sheet, TTY_FAINT, "process %lld, its parent %lld%s", (long long)t.pid,
@@ -179,9 +179,9 @@ static void say_all(struct sheet *sheet)
 		struct sonde_cpu cpu;
 		char label[200];
 
-		sonde_cpu(s->run, row, &cpu);
+		sonde_cpu_get(s->run, row, &cpu);
 		number = cpu.number;
-		if (sonde_at(s->run, sonde_attr_of_cpu(s->run, row, "runs"), s->view.cursor, &now))
+		if (sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, row, "runs"), s->view.cursor, &now))
 			continue;
 		sonde_context_label(s->run, (int64_t)now.value - 1, label, sizeof(label));
 		say(sheet, TTY_PLAIN, "CPU %d  %s", number, label);
@@ -216,7 +216,7 @@ void details_draw(struct scene *s, unsigned row, unsigned nr)
 		say_exits(&sheet, line);
 	if (!line || line->kind == LINE_GROUP)
 		say_all(&sheet);
-	else if (line->kind == LINE_CPU && !sonde_cpu(s->run, line->cpu, &cpu))
+	else if (line->kind == LINE_CPU && !sonde_cpu_get(s->run, line->cpu, &cpu))
 		say_stack(&sheet, cpu.number);
 	else if (line->kind == LINE_THREAD)
 		say_thread(&sheet, line->thread);

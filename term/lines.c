@@ -107,7 +107,7 @@ static void add_physical(struct lines *l, enum topic topic, int64_t row, unsigne
 		struct sonde_cpu c;
 		struct line *line;
 
-		sonde_cpu(l->run, cpu, &c);
+		sonde_cpu_get(l->run, cpu, &c);
 		number = c.number;
 		if (attr == SONDE_NO_ATTR)
 			continue;
@@ -162,7 +162,7 @@ static void add_vcpus(struct lines *l, int64_t machine, unsigned depth)
 	while ((cpu = sonde_next_cpu(l->run, (unsigned)machine, number)) >= 0) {
 		struct sonde_cpu c;
 
-		sonde_cpu(l->run, cpu, &c);
+		sonde_cpu_get(l->run, cpu, &c);
 		number = c.number;
 		for (unsigned i = 0; i < ARRAY_SIZE(vcpu_lines); i++)
 			add_vcpu_line(l, cpu, &c, depth, &vcpu_lines[i]);
@@ -178,7 +178,7 @@ static void add_containers(struct lines *l, int64_t machine, unsigned depth)
 		struct sonde_pid_ns ns;
 		char label[96];
 
-		if (sonde_pid_ns(l->run, row, &ns) || ns.machine != machine ||
+		if (sonde_pid_ns_get(l->run, row, &ns) || ns.machine != machine ||
 		    !is_container(l->run, row))
 			continue;
 		sonde_pid_ns_label(l->run, row, label, sizeof(label));
@@ -193,7 +193,7 @@ static void add_thread(struct lines *l, int64_t row, unsigned depth)
 	struct sonde_thread t;
 	struct line *line;
 
-	if (attr == SONDE_NO_ATTR || sonde_thread(l->run, row, &t))
+	if (attr == SONDE_NO_ATTR || sonde_thread_get(l->run, row, &t))
 		return;
 	line = add(l, LINE_THREAD, id_of(TOPIC_THREAD, row, -1), depth, t.machine);
 	if (!line)
@@ -208,7 +208,7 @@ static bool is_thread_of(const struct lines *l, int64_t row, int64_t machine)
 {
 	struct sonde_thread t;
 
-	return !sonde_thread(l->run, row, &t) && t.machine == machine &&
+	return !sonde_thread_get(l->run, row, &t) && t.machine == machine &&
 	       sonde_attr_of_thread(l->run, row, "state") != SONDE_NO_ATTR;
 }
 
@@ -264,7 +264,7 @@ static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned n
 	struct sonde_machine m, child;
 	char note[48], kind[32], cpus[128];
 
-	if (nested > DEPTH_MAX || sonde_machine(l->run, row, &m))
+	if (nested > DEPTH_MAX || sonde_machine_get(l->run, row, &m))
 		return;
 	outermost_cpus_text(l->run, cpus, sizeof(cpus));
 	if (!row &&
@@ -281,7 +281,7 @@ static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned n
 	add_containers(l, row, depth + 1);
 	add_threads(l, row, depth + 1);
 	for (int64_t i = row + 1; i < sonde_nr_machines(l->run); i++) {
-		if (!sonde_machine(l->run, i, &child) && child.parent == row)
+		if (!sonde_machine_get(l->run, i, &child) && child.parent == row)
 			add_machine(l, i, depth + 1, nested + 1);
 	}
 }
@@ -449,11 +449,11 @@ static bool is_in_pid_ns(const struct sonde_run *run, int64_t thread, int64_t pi
 	struct sonde_pid_ns ns;
 	int64_t row;
 
-	if (sonde_thread(run, thread, &t))
+	if (sonde_thread_get(run, thread, &t))
 		return false;
 	row = t.pid_ns;
 	for (unsigned i = 0; i < NS_DEPTH_MAX && row != pid_ns; i++) {
-		if (sonde_pid_ns(run, row, &ns))
+		if (sonde_pid_ns_get(run, row, &ns))
 			return false;
 		row = ns.parent;
 	}
@@ -467,7 +467,7 @@ uint32_t line_value(struct sonde_run *run, const struct line *line, uint32_t val
 	if (line->kind != LINE_CPU || (line->only_machine < 0 && line->only_pid_ns < 0))
 		return value;
 	/* Time of which nothing is known belongs to the physical machine. */
-	if (sonde_context(run, (int64_t)value - 1, &c))
+	if (sonde_context_get(run, (int64_t)value - 1, &c))
 		return line->only_machine == 0 ? value : 0;
 	if (line->only_machine >= 0)
 		return c.machine == line->only_machine ? value : 0;

@@ -25,7 +25,7 @@ static bool is_wanted(struct sonde_run *run, const struct line *line, uint32_t v
 	if (line->kind == LINE_THREAD)
 		return value == THREAD_RUNNING;
 	if (line->kind == LINE_CPU)
-		return !sonde_context(run, (int64_t)value - 1, &c) && c.thread == thread;
+		return !sonde_context_get(run, (int64_t)value - 1, &c) && c.thread == thread;
 	return value == from;
 }
 
@@ -41,17 +41,17 @@ const char *scene_step(struct scene *s, bool forward, bool same)
 		return "bars have no changes: choose another line of this vCPU";
 	if (!line || line->attr == SONDE_NO_ATTR)
 		return "a group does not change: choose a line of it";
-	if (sonde_at(s->run, line->attr, at, &now))
+	if (sonde_interval_at(s->run, line->attr, at, &now))
 		return "nothing can be read of this moment";
 	from = line_value(s->run, line, now.value);
-	if (sonde_context(s->run, (int64_t)from - 1, &c))
+	if (sonde_context_get(s->run, (int64_t)from - 1, &c))
 		c.thread = -1;
 	for (unsigned n = 1;; n++) {
-		int ret = forward ? sonde_next_change(s->run, line->attr, at, &at)
-				  : sonde_prev_change(s->run, line->attr, at - 1, &at);
+		int ret = forward ? sonde_attr_next_change(s->run, line->attr, at, &at)
+				  : sonde_attr_prev_change(s->run, line->attr, at - 1, &at);
 
 		if (ret || at < s->view.run_begin || at >= s->view.run_end ||
-		    sonde_at(s->run, line->attr, at, &now))
+		    sonde_interval_at(s->run, line->attr, at, &now))
 			return forward ? "nothing more until the end of the run"
 				       : "nothing more until the beginning of the run";
 		if (is_wanted(s->run, line, line_value(s->run, line, now.value), from, same,
@@ -72,11 +72,11 @@ static int64_t thread_there(const struct scene *s, const struct line *line)
 
 	if (line->kind != LINE_CPU && line->kind != LINE_TASK)
 		return line->thread;
-	if (sonde_at(s->run, line->attr, s->view.cursor, &now))
+	if (sonde_interval_at(s->run, line->attr, s->view.cursor, &now))
 		return -1;
 	if (line->kind == LINE_TASK)
 		return (int64_t)now.value - 1;
-	return sonde_context(s->run, (int64_t)now.value - 1, &c) ? -1 : c.thread;
+	return sonde_context_get(s->run, (int64_t)now.value - 1, &c) ? -1 : c.thread;
 }
 
 bool scene_term(const struct scene *s, char *buf, size_t room)
@@ -91,7 +91,7 @@ bool scene_term(const struct scene *s, char *buf, size_t room)
 		snprintf(buf, room, strpbrk(label, " ,") ? "thread=\"%s\"" : "thread=%s", label);
 		return true;
 	}
-	if (!line || sonde_machine(s->run, line->machine, &m))
+	if (!line || sonde_machine_get(s->run, line->machine, &m))
 		return false;
 	snprintf(buf, room, "machine=%s", m.name);
 	return true;

@@ -19,7 +19,7 @@ static void print_stack(const struct sonde_run *run, const struct sonde_stack *s
 		struct sonde_machine machine;
 		char thread[100];
 
-		sonde_machine(run, stack->frames[i].machine, &machine);
+		sonde_machine_get(run, stack->frames[i].machine, &machine);
 		sonde_thread_label(run, stack->frames[i].thread, thread, sizeof(thread));
 		printf("%s%s: %s", i ? " > " : "", machine.name, thread);
 	}
@@ -58,7 +58,7 @@ static int print_users(struct sonde_run *run, struct sonde_error *err)
 	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
 		struct sonde_machine machine;
 
-		sonde_machine(run, sonde_facts_cell(facts, row, 0).i, &machine);
+		sonde_machine_get(run, sonde_facts_cell(facts, row, 0).i, &machine);
 		printf("%s used %" PRId64 " ns\n", machine.name,
 		       sonde_facts_cell(facts, row, (unsigned)total).i);
 	}

@@ -4,6 +4,8 @@
 
 #include <sonde/types.h>
 
+SONDE_BEGIN
+
 /*
  * From traces to a history: opens the traces, finds out which machine is which and how their
  * clocks relate, merges all events into one sequence, fuses them and writes the .sonde file.
@@ -88,5 +90,7 @@ static inline int sonde_analyze(const struct sonde_inputs *in, const char *outpu
  * there are, or a negative errno.
  */
 SONDE_API int sonde_find_traces(const char *path, char ***out, struct sonde_error *err);
+
+SONDE_END
 
 #endif

@@ -4,6 +4,8 @@
 
 #include <sonde/types.h>
 
+SONDE_BEGIN
+
 /** struct sonde_check_result - what was looked at
  * @kind: "history", "trace" or "2 traces"
  * @items: how many; @unit: of what
@@ -39,5 +41,7 @@ static inline int sonde_check(const char *path,
 {
 	return sonde_check_sized(path, finding, data, result, sizeof(*result), err);
 }
+
+SONDE_END
 
 #endif

@@ -5,9 +5,11 @@
 #include <sonde/analyze.h>
 #include <sonde/run.h>
 
+SONDE_BEGIN
+
 /*
  * The events of all traces of a run as one sequence in L0 time.  Traces that cannot be placed
- * beside the others are in it, too, by the best guess there is: sonde_events_clock() says so.
+ * beside the others are in it, too, by the best guess there is: sonde_events_clock_get() says so.
  *
  *	struct sonde_events *e;
  *	struct sonde_event event;
@@ -55,15 +57,21 @@ static inline int sonde_events_open(struct sonde_events **out, const struct sond
  */
 SONDE_API int sonde_run_events(struct sonde_events **out, const struct sonde_run *run,
 			       struct sonde_error *err);
+
+/** sonde_events_close - closes the traces; NULL is nothing */
 SONDE_API void sonde_events_close(struct sonde_events *e);
 
 /** sonde_events_ticks_are_ns - as sonde_run_ticks_are_ns() */
 SONDE_API bool sonde_events_ticks_are_ns(const struct sonde_events *e);
 
+/** sonde_events_nr_machines - machines that have a trace in it; they are numbered from 0 */
 SONDE_API unsigned sonde_events_nr_machines(const struct sonde_events *e);
+
 /** sonde_events_left_out - how many traces are not in it: they could not be read, or are copies;
  * the watcher heard why */
 SONDE_API unsigned sonde_events_left_out(const struct sonde_events *e);
+
+/** sonde_events_machine_name - "" when there is no such machine */
 SONDE_API const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine);
 
 /** struct sonde_events_clock - how a machine's times were found
@@ -77,14 +85,14 @@ struct sonde_events_clock {
 	const char *evidence;
 };
 
-SONDE_API int sonde_events_clock_sized(const struct sonde_events *e, unsigned machine,
+SONDE_API int sonde_events_clock_get_sized(const struct sonde_events *e, unsigned machine,
 				       struct sonde_events_clock *out, size_t out_bytes);
 
-/** sonde_events_clock - -ENOENT when there is no such machine */
-static inline int sonde_events_clock(const struct sonde_events *e, unsigned machine,
+/** sonde_events_clock_get - -ENOENT when there is no such machine */
+static inline int sonde_events_clock_get(const struct sonde_events *e, unsigned machine,
 				     struct sonde_events_clock *out)
 {
-	return sonde_events_clock_sized(e, machine, out, sizeof(*out));
+	return sonde_events_clock_get_sized(e, machine, out, sizeof(*out));
 }
 
 /* Filters, before the first sonde_events_next(); several of one kind: any of them. */
@@ -120,5 +128,7 @@ SONDE_API size_t sonde_event_print(const struct sonde_events *e, char *buf, size
  * -ENOENT when it has none such; -ENODATA when its value is unknown: "events" of a "lost" event.
  */
 SONDE_API int sonde_event_int(const struct sonde_events *e, const char *field, int64_t *out);
+
+SONDE_END
 
 #endif

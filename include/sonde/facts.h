@@ -4,6 +4,8 @@
 
 #include <sonde/run.h>
 
+SONDE_BEGIN
+
 /*
  * Facts: what an analysis found, as rows with typed columns.  Every way of telling (report, JSON,
  * pictures) reads the same rows.  Cells are made of what their run holds, some when they are first asked
@@ -85,14 +87,21 @@ SONDE_API int sonde_compare(struct sonde_facts **out, struct sonde_run *before, 
  */
 SONDE_API int sonde_vms(struct sonde_facts **out, struct sonde_run *const *runs,
 			const char *const *names, unsigned nr, struct sonde_error *err);
+
+/** sonde_facts_free - NULL is nothing; before the run is closed that they are of */
 SONDE_API void sonde_facts_free(struct sonde_facts *facts);
 
+/** sonde_facts_analysis - what they are, and their columns */
 SONDE_API const struct sonde_analysis *sonde_facts_analysis(const struct sonde_facts *facts);
+/** sonde_facts_nr_rows - how many; O(1) */
 SONDE_API size_t sonde_facts_nr_rows(const struct sonde_facts *facts);
+/** sonde_facts_cell - the cell of a row that is there; text lives as long as the facts */
 SONDE_API union sonde_cell sonde_facts_cell(const struct sonde_facts *facts, size_t row,
 					    unsigned column);
 
 /** sonde_facts_column - number of the column with that name, -1 when there is none */
 SONDE_API int sonde_facts_column(const struct sonde_facts *facts, const char *name);
+
+SONDE_END
 
 #endif

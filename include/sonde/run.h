@@ -4,6 +4,8 @@
 
 #include <sonde/types.h>
 
+SONDE_BEGIN
+
 /*
  * A run: the fused history of one physical machine and everything inside it, as sonde_analyze()
  * wrote it into a .sonde file.
@@ -22,6 +24,10 @@ struct sonde_run;
  * Returns 0, -EINVAL when the file is no history, or another negative errno.
  */
 SONDE_API int sonde_run_open(struct sonde_run **out, const char *path, struct sonde_error *err);
+
+/** sonde_run_close - release it, and all that was handed out; NULL is nothing
+ * Facts and events that were made from it are closed before.
+ */
 SONDE_API void sonde_run_close(struct sonde_run *run);
 
 /** sonde_run_again - the same run once more, for another thread
@@ -39,6 +45,7 @@ SONDE_API const char *sonde_run_path(const struct sonde_run *run);
  */
 SONDE_API int sonde_run_file(const struct sonde_run *run, char *buf, size_t room);
 
+/** sonde_run_begin, sonde_run_end - time of the first event of all traces, and behind the last one */
 SONDE_API int64_t sonde_run_begin(const struct sonde_run *run);
 SONDE_API int64_t sonde_run_end(const struct sonde_run *run);
 
@@ -317,6 +324,7 @@ struct sonde_meta {
 	const char *value;
 };
 
+/** sonde_nr_machines ... - how many rows there are of each; O(1), never fails */
 SONDE_API int64_t sonde_nr_machines(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_cpus(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_threads(const struct sonde_run *run);
@@ -335,48 +343,48 @@ SONDE_API int64_t sonde_nr_cpu_times(const struct sonde_run *run);
 SONDE_API int64_t sonde_nr_marks(const struct sonde_run *run);
 
 /*
- * Rows by number: sonde_machine(run, row, &machine) and so on.  A row that does not exist gives
- * -ENOENT and leaves *out zeroed.  Each is an inline call of a function that is told the size of the
+ * Rows by number: sonde_machine_get(run, row, &machine) and so on; O(1).  A row that does not exist
+ * gives -ENOENT and leaves *out zeroed.  Each is an inline call of a function that is told the size of the
  * caller's struct, see sonde/types.h.
  */
 #define SONDE_ROW(name)                                                                            \
-	static inline int sonde_##name(const struct sonde_run *run, int64_t row,                   \
-				       struct sonde_##name *out)                                   \
+	static inline int sonde_##name##_get(const struct sonde_run *run, int64_t row,             \
+					     struct sonde_##name *out)                             \
 	{                                                                                          \
-		return sonde_##name##_sized(run, row, out, sizeof(*out));                          \
+		return sonde_##name##_get_sized(run, row, out, sizeof(*out));                      \
 	}
 
-SONDE_API int sonde_machine_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_machine_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_machine *out, size_t out_bytes);
-SONDE_API int sonde_cpu_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_cpu_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_cpu *out, size_t out_bytes);
-SONDE_API int sonde_thread_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_thread_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_thread *out, size_t out_bytes);
-SONDE_API int sonde_pid_ns_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_pid_ns_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_pid_ns *out, size_t out_bytes);
-SONDE_API int sonde_context_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_context_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_context *out, size_t out_bytes);
-SONDE_API int sonde_clock_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_clock_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_clock *out, size_t out_bytes);
-SONDE_API int sonde_loss_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_loss_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_loss *out, size_t out_bytes);
-SONDE_API int sonde_problem_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_problem_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_problem *out, size_t out_bytes);
-SONDE_API int sonde_left_out_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_left_out_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_left_out *out, size_t out_bytes);
-SONDE_API int sonde_wake_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_wake_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_wake *out, size_t out_bytes);
-SONDE_API int sonde_vector_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_vector_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_vector *out, size_t out_bytes);
-SONDE_API int sonde_meta_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_meta_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_meta *out, size_t out_bytes);
-SONDE_API int sonde_cgroup_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_cgroup_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_cgroup *out, size_t out_bytes);
-SONDE_API int sonde_identity_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_identity_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_identity *out, size_t out_bytes);
-SONDE_API int sonde_cpu_times_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_cpu_times_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_cpu_times *out, size_t out_bytes);
-SONDE_API int sonde_mark_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_mark_get_sized(const struct sonde_run *run, int64_t row,
 				struct sonde_mark *out, size_t out_bytes);
 
 SONDE_ROW(machine)
@@ -418,16 +426,23 @@ SONDE_API int64_t sonde_next_cpu(const struct sonde_run *run, unsigned machine, 
 SONDE_API int64_t sonde_find_thread(struct sonde_run *run, unsigned machine, int64_t tid,
 				    int64_t t);
 
+/** sonde_mode_name ... - the word that tables and JSON have for it; "unknown" for a number that is none */
 SONDE_API const char *sonde_mode_name(enum sonde_mode mode);
 SONDE_API const char *sonde_cause_name(enum sonde_cause cause);
 SONDE_API const char *sonde_off_name(enum sonde_off off);
 
 /* ---- names for people: what snprintf() would return ---------------------------------------- */
-/* A thread is "comm[tid]", and "=vm/1" behind it when it is a vCPU's; a CPU "machine/number". */
+
+/** sonde_thread_label - "comm[tid]", and "=vm/1" behind it when it is a vCPU's; "-" for row -1
+ * Names are the traces': for a terminal, control characters are the caller's to replace.
+ */
 
 SONDE_API int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
+/** sonde_cpu_label - "machine/number" */
 SONDE_API int sonde_cpu_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
+/** sonde_pid_ns_label - what the container's engine calls it, else its number */
 SONDE_API int sonde_pid_ns_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
+/** sonde_context_label - "machine thread syscall openat", all that a context says */
 SONDE_API int sonde_context_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
 
 /* ---- what was when ------------------------------------------------------------------------- */
@@ -436,8 +451,8 @@ SONDE_API int sonde_context_label(const struct sonde_run *run, int64_t row, char
  * by path. */
 #define SONDE_NO_ATTR UINT32_MAX
 
-/** sonde_attr - attribute with that path ("host0/cpu0/runs"), SONDE_NO_ATTR when there is none */
-SONDE_API uint32_t sonde_attr(const struct sonde_run *run, const char *path);
+/** sonde_attr_find - attribute with that path ("host0/cpu0/runs"), SONDE_NO_ATTR when there is none */
+SONDE_API uint32_t sonde_attr_find(const struct sonde_run *run, const char *path);
 
 /** sonde_attr_of_cpu - attribute @name ("runs", "state", "on", "task", "exit", "woken", "why_off") of a CPU given by row */
 SONDE_API uint32_t sonde_attr_of_cpu(const struct sonde_run *run, int64_t cpu, const char *name);
@@ -455,20 +470,22 @@ struct sonde_interval {
 	uint32_t value;
 };
 
-/** sonde_at - the interval of @attr that holds @t */
-SONDE_API int sonde_at(struct sonde_run *run, uint32_t attr, int64_t t, struct sonde_interval *out);
+/** sonde_interval_at - the interval of @attr that holds @t; O(log n)
+ * -ENOENT: no such attribute; -ERANGE: @t is not in the run; others: the file is damaged there.
+ */
+SONDE_API int sonde_interval_at(struct sonde_run *run, uint32_t attr, int64_t t, struct sonde_interval *out);
 
-/** sonde_walk - calls @each for the intervals of @attr that touch [begin, end), in order
+/** sonde_interval_walk - calls @each for the intervals of @attr that touch [begin, end), in order
  * First and last may stick out.  @each returns false to stop.
  */
-SONDE_API int sonde_walk(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
+SONDE_API int sonde_interval_walk(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
 			 bool (*each)(const struct sonde_interval *i, void *data), void *data);
 
-/** sonde_next_change - when the value of @attr changes next after @t, SONDE_TIME_MAX: never */
-SONDE_API int sonde_next_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out);
+/** sonde_attr_next_change - when the value of @attr changes next after @t, SONDE_TIME_MAX: never */
+SONDE_API int sonde_attr_next_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out);
 
-/** sonde_prev_change - when it last changed, at or before @t; SONDE_TIME_MIN: never */
-SONDE_API int sonde_prev_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out);
+/** sonde_attr_prev_change - when it last changed, at or before @t; SONDE_TIME_MIN: never */
+SONDE_API int sonde_attr_prev_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out);
 
 /** struct sonde_pixels - at most one value per pixel
  * @first, @nr: pixels
@@ -483,7 +500,7 @@ struct sonde_pixels {
 };
 
 /** sonde_pixels - a window as a picture: for each of @nr attributes, in order, its runs */
-SONDE_API int sonde_pixels(struct sonde_run *run, const uint32_t *attrs, unsigned nr, int64_t begin,
+SONDE_API int sonde_pixels_walk(struct sonde_run *run, const uint32_t *attrs, unsigned nr, int64_t begin,
 			   int64_t end, unsigned pixels,
 			   void (*each)(unsigned row, const struct sonde_pixels *runs, unsigned nr,
 					void *data),
@@ -495,10 +512,10 @@ struct sonde_time_share {
 	int64_t time_ns;
 };
 
-/** sonde_sum - exact time per value in [begin, end), longest first
+/** sonde_interval_sum - exact time per value in [begin, end), longest first
  * *out is allocated with malloc(); the caller frees it.
  */
-SONDE_API int sonde_sum(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
+SONDE_API int sonde_interval_sum(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
 			struct sonde_time_share **out, unsigned *nr);
 
 #define SONDE_LAYERS_MAX 8
@@ -532,11 +549,13 @@ struct sonde_stack {
 SONDE_API int sonde_stack_at_sized(struct sonde_run *run, int cpu, int64_t t,
 				   struct sonde_stack *out, size_t out_bytes);
 
-/** sonde_stack_at - what physical CPU @cpu (number) was doing at @t, all layers */
+/** sonde_stack_at - what physical CPU @cpu (number) was doing at @t, all layers; O(log n) */
 static inline int sonde_stack_at(struct sonde_run *run, int cpu, int64_t t,
 				 struct sonde_stack *out)
 {
 	return sonde_stack_at_sized(run, cpu, t, out, sizeof(*out));
 }
+
+SONDE_END
 
 #endif

@@ -5,6 +5,8 @@
 #include <sonde/run.h>
 #include <sonde/events.h>
 
+SONDE_BEGIN
+
 /*
  * Times as people write them.  docs/man/sonde.1.scd describes the forms:
  *
@@ -32,5 +34,7 @@ SONDE_API int sonde_run_window(struct sonde_run *run, const char *text, int64_t 
 /** sonde_events_window - the same for a stream of events, which knows its begin and end */
 SONDE_API int sonde_events_window(const struct sonde_events *e, const char *text, int64_t *begin,
 				  int64_t *end, struct sonde_error *err);
+
+SONDE_END
 
 #endif

@@ -34,6 +34,16 @@
  */
 #define SONDE_API __attribute__((visibility("default")))
 
+#ifdef __cplusplus
+#define SONDE_BEGIN extern "C" {
+#define SONDE_END }
+#else
+#define SONDE_BEGIN
+#define SONDE_END
+#endif
+
+SONDE_BEGIN
+
 #define SONDE_TIME_MIN INT64_MIN
 #define SONDE_TIME_MAX INT64_MAX
 
@@ -48,5 +58,7 @@ struct sonde_error {
 
 /** sonde_version - version of the library that is running, "0.1.0" */
 SONDE_API const char *sonde_version(void);
+
+SONDE_END
 
 #endif

@@ -53,7 +53,7 @@ static bool is_hidden_gap(const struct pair *p, const struct subject *of, int64_
 	struct sonde_loss l;
 
 	for (int64_t i = 0; i < sonde_nr_losses(p->whole.run); i++) {
-		sonde_loss(p->whole.run, i, &l);
+		sonde_loss_get(p->whole.run, i, &l);
 		if (l.events < 0 && l.begin <= from && from <= l.end + 1 && is_of(p, of, l.machine))
 			return true;
 	}
@@ -67,7 +67,7 @@ static int64_t told_since(const struct side *s, int64_t cpu)
 	int64_t t = sonde_run_begin(s->run);
 	struct sonde_interval i;
 
-	while (!sonde_at(s->run, attr, t, &i) && !i.value && i.end > t &&
+	while (!sonde_interval_at(s->run, attr, t, &i) && !i.value && i.end > t &&
 	       i.end < sonde_run_end(s->run))
 		t = i.end;
 	return t;
@@ -136,9 +136,9 @@ static uint32_t last_number(struct sonde_run *run, uint32_t attr, int64_t t)
 {
 	struct sonde_interval i;
 
-	if (attr == SONDE_NO_ATTR || sonde_at(run, attr, t, &i))
+	if (attr == SONDE_NO_ATTR || sonde_interval_at(run, attr, t, &i))
 		return 0;
-	if (!i.value && i.begin > sonde_run_begin(run) && sonde_at(run, attr, i.begin - 1, &i))
+	if (!i.value && i.begin > sonde_run_begin(run) && sonde_interval_at(run, attr, i.begin - 1, &i))
 		return 0;
 	return i.value;
 }
@@ -187,7 +187,7 @@ static bool is_beyond_host(const struct pair *p, const struct subject *of, int64
 	uint32_t state = cpu >= 0 ? sonde_attr_of_cpu(p->whole.run, cpu, "state") : SONDE_NO_ATTR;
 	struct sonde_interval i;
 
-	return state != SONDE_NO_ATTR && !sonde_at(p->whole.run, state, from, &i) &&
+	return state != SONDE_NO_ATTR && !sonde_interval_at(p->whole.run, state, from, &i) &&
 	       i.value == VCPU_UNKNOWN && i.end >= to;
 }
 

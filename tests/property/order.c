@@ -210,7 +210,7 @@ static int64_t bound_of(const struct side *s, int64_t machine, int64_t t)
 	struct sonde_interval i;
 
 	if (machine < 0 || s->bounds[machine] == SONDE_NO_ATTR ||
-	    sonde_at(s->run, s->bounds[machine], t, &i))
+	    sonde_interval_at(s->run, s->bounds[machine], t, &i))
 		return 0;
 	return i.value == NO_BOUND ? SONDE_TIME_MAX / 4 : i.value;
 }

@@ -33,8 +33,8 @@ bool namespace_fits(const struct pair *p, int64_t cut, int64_t whole)
 		return true;
 	if (whole < 0)
 		return false;
-	sonde_pid_ns(p->cut.run, cut, &c);
-	sonde_pid_ns(p->whole.run, whole, &w);
+	sonde_pid_ns_get(p->cut.run, cut, &c);
+	sonde_pid_ns_get(p->whole.run, whole, &w);
 	return c.inum == w.inum && text_fits(c.name, w.name) && c.level <= w.level;
 }
 

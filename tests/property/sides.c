@@ -23,7 +23,7 @@ static void *list_of(int64_t nr, size_t each_bytes)
 		(side)->nr_##rows = sonde_nr_##rows((side)->run);                                  \
 		(side)->rows = list_of((side)->nr_##rows, sizeof(*(side)->rows));                  \
 		for (int64_t i = 0; i < (side)->nr_##rows; i++)                                    \
-			sonde_##name((side)->run, i, &(side)->rows[i]);                            \
+			sonde_##name##_get((side)->run, i, &(side)->rows[i]);                       \
 	} while (0)
 
 /* Those of @machine.  Table "tick" is not part of libsonde's interface. */
@@ -86,7 +86,7 @@ static int side_open(struct side *s, const char *file, const char *root)
 	s->bounds = list_of(s->nr_machines, sizeof(*s->bounds));
 	for (int64_t i = 0; i < s->nr_machines; i++) {
 		snprintf(path, sizeof(path), "%s/clock_bound", s->machines[i].name);
-		s->bounds[i] = sonde_attr(s->run, path);
+		s->bounds[i] = sonde_attr_find(s->run, path);
 	}
 	return 0;
 }
@@ -232,7 +232,7 @@ static void find_serving(struct pair *p)
 		uint32_t attr = sonde_attr_of_cpu(p->cut.run, i, "runs");
 
 		if (attr != SONDE_NO_ATTR)
-			sonde_walk(p->cut.run, attr, sonde_run_begin(p->cut.run),
+			sonde_interval_walk(p->cut.run, attr, sonde_run_begin(p->cut.run),
 				   sonde_run_end(p->cut.run), note_serving, p);
 	}
 }
@@ -243,7 +243,7 @@ static bool leaves_outermost_out(const struct pair *p)
 	const char *name = behind(p->whole.machines[0].trace_path, p->whole.root);
 	struct sonde_left_out l;
 
-	for (int64_t i = 0; !sonde_left_out(p->cut.run, i, &l); i++) {
+	for (int64_t i = 0; !sonde_left_out_get(p->cut.run, i, &l); i++) {
 		if (!strcmp(behind(l.path, p->cut.root), name))
 			return true;
 	}

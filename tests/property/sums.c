@@ -224,7 +224,7 @@ static int64_t gaps_of(const struct pair *p, const struct sheet *s, size_t row, 
 	int64_t sum = 0;
 
 	*longest = 0;
-	for (int64_t i = 0; s->gaps && !sonde_loss(p->whole.run, i, &gap); i++) {
+	for (int64_t i = 0; s->gaps && !sonde_loss_get(p->whole.run, i, &gap); i++) {
 		int64_t begin = gap.begin > from ? gap.begin : from;
 		int64_t end = gap.end < to ? gap.end : to;
 

@@ -60,7 +60,7 @@ bool is_unseen(const struct pair *p, const struct sonde_loss *gap)
 {
 	struct sonde_loss l;
 
-	for (int64_t i = 0; !sonde_loss(p->cut.run, i, &l); i++) {
+	for (int64_t i = 0; !sonde_loss_get(p->cut.run, i, &l); i++) {
 		int64_t begin = time_in_whole(p, l.begin), end = time_in_whole(p, l.end);
 
 		if (machine_fits(p, l.machine, gap->machine) && (l.cpu < 0 || l.cpu == gap->cpu) &&
@@ -75,7 +75,7 @@ int64_t unseen_gaps(const struct pair *p, int64_t from, int64_t to)
 	struct sonde_loss gap;
 	int64_t sum = 0;
 
-	for (int64_t i = 0; from < to && !sonde_loss(p->whole.run, i, &gap); i++) {
+	for (int64_t i = 0; from < to && !sonde_loss_get(p->whole.run, i, &gap); i++) {
 		int64_t begin = gap.begin > from ? gap.begin : from;
 		int64_t end = gap.end < to ? gap.end : to;
 

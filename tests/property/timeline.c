@@ -25,7 +25,7 @@ static bool keep(const struct sonde_interval *i, void *data)
 void list_attr(struct sonde_run *run, uint32_t attr, struct interval_list *out)
 {
 	if (attr != SONDE_NO_ATTR)
-		sonde_walk(run, attr, sonde_run_begin(run), sonde_run_end(run), keep, out);
+		sonde_interval_walk(run, attr, sonde_run_begin(run), sonde_run_end(run), keep, out);
 }
 
 void list_translate(const struct pair *p, struct interval_list *l)

@@ -20,16 +20,16 @@ static void rows_are_read_by_name(void **state)
 
 	(void)state;
 	assert_int_equal(sonde_nr_machines(run), SMALL_MACHINES);
-	assert_int_equal(sonde_machine(run, VM_AN, &m), 0);
+	assert_int_equal(sonde_machine_get(run, VM_AN, &m), 0);
 	assert_string_equal(m.name, "vm-a-n");
 	assert_int_equal(m.parent, VM_A);
 	assert_int_equal(m.level, 2);
-	assert_int_equal(sonde_thread(run, KVM_AN, &t), 0);
+	assert_int_equal(sonde_thread_get(run, KVM_AN, &t), 0);
 	assert_int_equal(t.vcpu, VM_AN_0);
-	assert_int_equal(sonde_context(run, C_HLT, &c), 0);
+	assert_int_equal(sonde_context_get(run, C_HLT, &c), 0);
 	assert_string_equal(c.detail_text, "HLT");
 	assert_int_equal(c.serves, VM_A_0);
-	assert_int_equal(sonde_context(run, C_BURN_SYSCALL, &c), 0);
+	assert_int_equal(sonde_context_get(run, C_BURN_SYSCALL, &c), 0);
 	assert_string_equal(c.detail_text, "openat");
 }
 
@@ -39,10 +39,10 @@ static void a_row_that_is_not_there(void **state)
 	struct sonde_thread t;
 
 	(void)state;
-	assert_int_equal(sonde_machine(run, SMALL_MACHINES, &m), -ENOENT);
-	assert_int_equal(sonde_machine(run, -1, &m), -ENOENT);
+	assert_int_equal(sonde_machine_get(run, SMALL_MACHINES, &m), -ENOENT);
+	assert_int_equal(sonde_machine_get(run, -1, &m), -ENOENT);
 	assert_null(m.name);
-	assert_int_equal(sonde_thread(run, INT64_MAX, &t), -ENOENT);
+	assert_int_equal(sonde_thread_get(run, INT64_MAX, &t), -ENOENT);
 }
 
 static void finding_rows(void **state)
@@ -113,16 +113,16 @@ static void structs_may_be_shorter_or_longer(void **state)
 	(void)state;
 	memset(&shorter, 0x55, sizeof(shorter));
 	memset(&longer, 0x55, sizeof(longer));
-	assert_int_equal(sonde_thread(run, KVM_A, &thread), 0);
+	assert_int_equal(sonde_thread_get(run, KVM_A, &thread), 0);
 	assert_int_equal(
-		sonde_thread_sized(run, KVM_A, &shorter, offsetof(struct sonde_thread, comm)), 0);
+		sonde_thread_get_sized(run, KVM_A, &shorter, offsetof(struct sonde_thread, comm)), 0);
 	assert_int_equal(shorter.tid, thread.tid);
 	assert_int_equal(((unsigned char *)&shorter.comm)[0], 0x55);
-	assert_int_equal(sonde_thread_sized(run, KVM_A, &longer.known, sizeof(longer)), 0);
+	assert_int_equal(sonde_thread_get_sized(run, KVM_A, &longer.known, sizeof(longer)), 0);
 	assert_memory_equal(&longer.known, &thread, sizeof(thread));
 	for (unsigned i = 0; i < sizeof(longer.more); i++)
 		assert_int_equal(longer.more[i], 0);
-	assert_int_equal(sonde_thread_sized(run, -1, &longer.known, sizeof(longer)), -ENOENT);
+	assert_int_equal(sonde_thread_get_sized(run, -1, &longer.known, sizeof(longer)), -ENOENT);
 	assert_int_equal(longer.known.tid, 0);
 }
 
@@ -513,7 +513,7 @@ static void a_run_once_more(void **state)
 	assert_int_equal(a.begin, b.begin);
 	assert_int_equal(a.end, b.end);
 	assert_string_equal(sonde_run_path(again), file);
-	assert_int_equal(sonde_machine(again, 0, &machine), 0);
+	assert_int_equal(sonde_machine_get(again, 0, &machine), 0);
 	assert_string_not_equal(machine.name, "");
 	sonde_run_close(again);
 }
@@ -586,7 +586,7 @@ static void namespaces_that_are_no_tree_stand_alone(void **state)
 	snprintf(file, sizeof(file), "%s.tree", path);
 	assert_int_equal(write_tree(file, good_tree, bad, 1000), 0);
 	assert_int_equal(sonde_run_open(&other, file, &err), 0);
-	assert_int_equal(sonde_pid_ns(other, 0, &ns), 0);
+	assert_int_equal(sonde_pid_ns_get(other, 0, &ns), 0);
 	assert_int_equal(ns.parent, -1);
 	sonde_run_close(other);
 	assert_int_equal(sonde_check(file, count_finding, &findings, &result, &err), 0);

@@ -83,7 +83,7 @@ static void strips_are_the_history(void **state)
 	write_many(name, even);
 	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
 	s.run = many;
-	attr = sonde_attr(many, "many");
+	attr = sonde_attr_find(many, "many");
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
 		is_at(&s, attr, at[i] * STEP);
 		is_at(&s, attr, at[i] * STEP + STEP - 1);
@@ -127,7 +127,7 @@ static void scans_are_the_history(void **state)
 	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(windows) * 2; i++) {
 		const uint32_t *w = windows[i % ARRAY_SIZE(windows)];
-		struct scan c = {&s, sonde_attr(many, "many"), w[0]};
+		struct scan c = {&s, sonde_attr_find(many, "many"), w[0]};
 
 		s.run = many;
 		assert_int_equal(strip_scan(&s, c.attr, (ns_t)w[0] * STEP, (ns_t)w[1] * STEP,
@@ -157,7 +157,7 @@ static void held_lists_are_the_history(void **state)
 	write_many(name, uneven);
 	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
 	s.run = many;
-	attr = sonde_attr(many, "many");
+	attr = sonde_attr_find(many, "many");
 	assert_int_equal(strip_hold(&s, attr, 0, uneven(CHANGES)), 0);
 	for (unsigned i = 0; i < 20000; i++) {
 		struct sonde_interval at;
@@ -205,7 +205,7 @@ static void too_much_is_held_in_parts(void **state)
 	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
 	s.run = many;
 	s.intervals = STRIPS_MAX; /* others have taken it all */
-	attr = sonde_attr(many, "many");
+	attr = sonde_attr_find(many, "many");
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		uint32_t begin = parts[i][0], end = parts[i][1];
 

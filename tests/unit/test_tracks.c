@@ -50,7 +50,7 @@ static void is_as_in_the_history(attr_t attr, ns_t t, int ret, const struct sond
 	struct sonde_interval i;
 
 	assert_int_equal(ret, 0);
-	assert_int_equal(sonde_at(run, attr, t, &i), 0);
+	assert_int_equal(sonde_interval_at(run, attr, t, &i), 0);
 	assert_int_equal(got->begin, i.begin);
 	assert_int_equal(got->end, i.end);
 	assert_int_equal(got->value, i.value);
@@ -119,7 +119,7 @@ static void scan_thread(struct thread_tracks *k, int64_t thread, ns_t begin, ns_
 	struct sums got = {0}, wanted = {0}, first = {.stops = true};
 
 	assert_int_equal(thread_states_scan(k, thread, sum_state, &got), 0);
-	sonde_walk(run, sonde_attr_of_thread(run, thread, "state"), begin, end, sum_state, &wanted);
+	sonde_interval_walk(run, sonde_attr_of_thread(run, thread, "state"), begin, end, sum_state, &wanted);
 	assert_int_equal(got.nr, wanted.nr);
 	assert_int_equal(got.sum, wanted.sum);
 	assert_int_equal(thread_states_scan(k, thread, sum_state, &first), 0);

@@ -500,15 +500,15 @@ static void what_a_wake_row_says_in_the_end(void **state)
 	struct sonde_wake w;
 
 	(void)state;
-	assert_int_equal(sonde_wake(run, W_DISK, &w), 0);
+	assert_int_equal(sonde_wake_get(run, W_DISK, &w), 0);
 	assert_int_equal(w.cause, SONDE_CAUSE_DISK);
 	assert_string_equal(w.irq, "virtio1-req.0");
 	assert_string_equal(w.evidence, "its guest");
 	assert_int_equal(w.by, BURN);
-	assert_int_equal(sonde_wake(run, W_TIMER, &w), 0);
+	assert_int_equal(sonde_wake_get(run, W_TIMER, &w), 0);
 	assert_int_equal(w.cause, SONDE_CAUSE_TIMER);
 	assert_string_equal(w.irq, "");
-	assert_int_equal(sonde_wake(run, W_LOST + 1, &w), -ENOENT);
+	assert_int_equal(sonde_wake_get(run, W_LOST + 1, &w), -ENOENT);
 }
 
 static void each_wait_has_its_cause(void **state)

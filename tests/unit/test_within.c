@@ -492,14 +492,14 @@ static void check_marks(const char *history, const struct world *w)
 		struct sonde_thread thread;
 		struct sonde_mark mark;
 
-		assert_int_equal(sonde_mark(run, i, &mark), 0);
+		assert_int_equal(sonde_mark_get(run, i, &mark), 0);
 		assert_int_equal(mark.t, w->marks[i].t);
 		assert_int_equal(mark.machine, 1);
 		assert_int_equal(mark.cpu, w->marks[i].vcpu);
 		assert_int_equal(mark.kind, w->marks[i].kind);
 		assert_true(mark.by_host);
 		assert_string_equal(mark.text, mark.kind ? "span" : "point");
-		assert_int_equal(sonde_thread(run, mark.thread, &thread), 0);
+		assert_int_equal(sonde_thread_get(run, mark.thread, &thread), 0);
 		assert_int_equal(thread.tid, w->marks[i].tid);
 	}
 	assert_int_equal(sonde_facts_get(&facts, run, "mark", 0, INT64_MAX, &err), 0);
