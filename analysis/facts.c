@@ -9,79 +9,6 @@
 #include "base/grow.h"
 #include "base/figure.h"
 
-#define ANALYSES(X)                                                                                \
-	X(why)                                                                                     \
-	X(delay)                                                                                   \
-	X(machine_time)                                                                            \
-	X(level_time)                                                                              \
-	X(cpu_time)                                                                                \
-	X(container_time)                                                                          \
-	X(process_time)                                                                            \
-	X(thread_time)                                                                             \
-	X(vcpu_time)                                                                               \
-	X(hypervisor)                                                                              \
-	X(exit_reason)                                                                             \
-	X(exits)                                                                                   \
-	X(exit_cause)                                                                              \
-	X(exit_histogram)                                                                          \
-	X(nesting)                                                                                 \
-	X(preemption)                                                                              \
-	X(preemption_victim)                                                                       \
-	X(preemption_list)                                                                         \
-	X(mark)                                                                                    \
-	X(thread_delay)                                                                            \
-	X(boot)                                                                                    \
-	X(initcall)                                                                                \
-	X(shutdown)                                                                                \
-	X(vms)                                                                                     \
-	X(vcpu_state)                                                                              \
-	X(steal)                                                                                   \
-	X(wait)                                                                                    \
-	X(wait_list)                                                                               \
-	X(wakeup)                                                                                  \
-	X(wakeup_list)                                                                             \
-	X(wakeup_histogram)                                                                        \
-	X(wakeup_awake)                                                                            \
-	X(wakeup_awake_list)                                                                       \
-	X(io)                                                                                      \
-	X(io_leg)                                                                                  \
-	X(io_list)                                                                                 \
-	X(io_histogram)                                                                            \
-	X(io_step)                                                                                 \
-	X(clock)                                                                                   \
-	X(loss)                                                                                    \
-	X(refused)                                                                                 \
-	X(left_out)                                                                                \
-	X(problem)
-
-static const struct analysis *const analyses[] = {
-#define X(name) &name##_analysis,
-	ANALYSES(X)
-#undef X
-};
-
-/* The same list, as the public interface shows it. */
-static const struct sonde_analysis *const public_list[] = {
-#define X(name) &name##_analysis.public,
-	ANALYSES(X)
-#undef X
-};
-
-const struct sonde_analysis *const *sonde_analyses(unsigned *nr)
-{
-	*nr = ARRAY_SIZE(public_list);
-	return public_list;
-}
-
-static const struct analysis *find_analysis(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(analyses); i++) {
-		if (!strcmp(analyses[i]->public.name, name))
-			return analyses[i];
-	}
-	return NULL;
-}
-
 union sonde_cell *facts_new_row(struct sonde_facts *f)
 {
 	size_t pages = f->nr_rows / FACTS_PAGE;
@@ -192,27 +119,19 @@ static int find_facts(struct sonde_facts **out, struct sonde_run *run, const str
 	return 0;
 }
 
-int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, const char *name,
-		    int64_t begin, int64_t end, struct sonde_error *err)
+int analysis_facts(struct sonde_facts **out, struct sonde_run *run, const struct analysis *a, ns_t begin,
+	      ns_t end, struct error *err)
 {
-	const struct analysis *a = find_analysis(name);
-	struct error inner = {0};
-
 	*out = NULL;
-	if (!a)
-		return run_error(err, fail(&inner, -ENOENT, "there is no analysis \"%s\"", name),
-				 &inner);
 	if (end < begin)
-		return run_error(err, fail(&inner, -EINVAL, "the window ends before it begins"),
-				 &inner);
+		return fail(err, -EINVAL, "the window ends before it begins");
 	/* One more than the run: what was lost at its very end is there, too. */
 	ns_clip(&begin, &end, sonde_run_begin(run), ns_plus(sonde_run_end(run), 1));
 	*out = find_kept(run, a, begin, end);
-	if (*out) {
-		(*out)->users++;
-		return 0;
-	}
-	return run_error(err, find_facts(out, run, a, begin, end, &inner), &inner);
+	if (!*out)
+		return find_facts(out, run, a, begin, end, err);
+	(*out)->users++;
+	return 0;
 }
 
 /* Those that are not made here (a comparison, a path) have no users but their caller. */

@@ -8,7 +8,7 @@
 
 /*
  * How an analysis is made: a struct analysis with its columns and a function that adds rows.
- * All of them stand in the list in facts.c; each is a file of its own.
+ * All of them stand in the list in analyses.c; each is a file of its own.
  */
 struct analysis {
 	struct sonde_analysis public;
@@ -105,6 +105,11 @@ static inline union sonde_cell cell_str(const char *s)
 
 /* @part of @whole in parts per million, rounded. */
 int64_t share_ppm(ns_t part, ns_t whole);
+
+/* The rows of a window, for who makes others of them; sonde_facts_free() them.  An error, too, when
+ * the window ends before it begins. */
+int analysis_facts(struct sonde_facts **out, struct sonde_run *run, const struct analysis *a, ns_t begin,
+	      ns_t end, struct error *err);
 
 extern const struct analysis machine_time_analysis;
 extern const struct analysis level_time_analysis;

@@ -187,27 +187,25 @@ static int take_exits(struct taker *t, const struct sonde_facts *f, size_t row)
 }
 
 static const struct {
-	const char *analysis;
+	const struct analysis *analysis;
 	int (*take)(struct taker *t, const struct sonde_facts *f, size_t row);
 } sources[] = {
-	{"machine_time", take_machine},
-	{"vcpu_state", take_states},
-	{"preemption", take_preemption},
-	{"exits", take_exits},
+	{&machine_time_analysis, take_machine},
+	{&vcpu_state_analysis, take_states},
+	{&preemption_analysis, take_preemption},
+	{&exits_analysis, take_exits},
 };
 
 static int take_slice(struct taker *t)
 {
-	struct sonde_error public_err = {0};
 	int ret = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(sources) && !ret; i++) {
 		struct sonde_facts *f;
 
-		ret = sonde_facts_get(&f, t->run, sources[i].analysis, t->begin, t->end,
-				      &public_err);
+		ret = analysis_facts(&f, t->run, sources[i].analysis, t->begin, t->end, t->err);
 		if (ret)
-			return fail(t->err, ret, "%s", public_err.text);
+			return ret;
 		for (size_t row = 0; row < sonde_facts_nr_rows(f) && !ret; row++)
 			ret = sources[i].take(t, f, row);
 		if (!ret && sources[i].take == take_states)

@@ -219,13 +219,12 @@ static int vcpu_row(struct sonde_facts *out, struct cpu_users *users,
 static int find_vcpu_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 			  struct error *err)
 {
-	struct sonde_error public_err = {0};
 	struct sonde_facts *states;
 	struct cpu_users *users;
-	int ret = sonde_facts_get(&states, run, "vcpu_state", begin, end, &public_err);
+	int ret = analysis_facts(&states, run, &vcpu_state_analysis, begin, end, err);
 
 	if (ret)
-		return fail(err, ret, "%s", public_err.text);
+		return ret;
 	ret = cpu_users_get(&users, run);
 	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
 		if (run->cpu_attrs[row][CPU_STATE] != ATTR_NONE)

@@ -126,15 +126,15 @@ static void add_rates(struct profile *p, const struct sonde_run *run, int64_t vm
 }
 
 static int add_run(struct profiles *ps, struct sonde_facts *out, struct sonde_run *run,
-		   const char *name, ns_t begin, ns_t end, struct sonde_error *err)
+		   const char *name, ns_t begin, ns_t end, struct error *err)
 {
 	struct sonde_facts *states = NULL, *exits = NULL, *waits = NULL;
-	int ret = sonde_facts_get(&states, run, "vcpu_state", begin, end, err);
+	int ret = analysis_facts(&states, run, &vcpu_state_analysis, begin, end, err);
 
 	if (!ret)
-		ret = sonde_facts_get(&exits, run, "exits", begin, end, err);
+		ret = analysis_facts(&exits, run, &exits_analysis, begin, end, err);
 	if (!ret)
-		ret = sonde_facts_get(&waits, run, "wait", begin, end, err);
+		ret = analysis_facts(&waits, run, &wait_analysis, begin, end, err);
 	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
 		struct profile p = {.run = arena_strdup(&out->arena, name),
 				    .is_ns = sonde_run_ticks_are_ns(run)};
@@ -330,14 +330,14 @@ static int add_groups(struct sonde_facts *out, struct profiles *ps)
 static int find_vms(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
 		    struct error *err)
 {
-	struct sonde_error public_err = {0};
 	struct profiles ps = {0};
-	int ret = add_run(&ps, out, run, "", begin, end, &public_err);
+	struct error inner = {0};
+	int ret = add_run(&ps, out, run, "", begin, end, &inner);
 
 	if (!ret)
 		ret = add_groups(out, &ps);
 	free(ps.list);
-	return ret ? fail(err, ret, "%s", *public_err.text ? public_err.text : "out of memory") : 0;
+	return ret ? fail(err, ret, "%s", *inner.text ? inner.text : "out of memory") : 0;
 }
 
 const struct analysis vms_analysis = {
@@ -353,7 +353,7 @@ int sonde_vms(struct sonde_facts **out, struct sonde_run *const *runs, const cha
 	      unsigned nr, struct sonde_error *err)
 {
 	struct sonde_facts *f = calloc(1, sizeof(*f));
-	struct sonde_error inner = {0};
+	struct error inner = {0};
 	struct profiles ps = {0};
 	struct error text = {0};
 	int ret = f ? 0 : -ENOMEM;

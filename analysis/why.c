@@ -76,13 +76,10 @@ void why_add(struct why *w, const struct verdict *v)
 	facts_add(w->out, row);
 }
 
-int why_facts(const struct why *w, const char *analysis, struct sonde_facts **out,
+int why_facts(const struct why *w, const struct analysis *analysis, struct sonde_facts **out,
 	      struct error *err)
 {
-	struct sonde_error public_err = {0};
-	int ret = sonde_facts_get(out, w->run, analysis, w->begin, w->end, &public_err);
-
-	return ret ? fail(err, ret, "%s", public_err.text) : 0;
+	return analysis_facts(out, w->run, analysis, w->begin, w->end, err);
 }
 
 static int find_why(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,

@@ -69,7 +69,7 @@ struct verdict why_not_known(const struct why *w, const char *what, int64_t mach
 int why_refused(struct why *w, struct error *err);
 
 /* The facts of another analysis over the same window; the caller releases them. */
-int why_facts(const struct why *w, const char *analysis, struct sonde_facts **out,
+int why_facts(const struct why *w, const struct analysis *analysis, struct sonde_facts **out,
 	      struct error *err);
 
 #endif

@@ -377,12 +377,12 @@ static struct verdict verdict_of(const struct why *w, const struct losers *l,
 /* Of a nested VM's vCPU: what it lost besides, because the vCPU that it was on did not run. */
 static void say_inherited(struct sentence *s, const struct why *w, int64_t vcpu)
 {
-	struct sonde_error err;
+	struct error err;
 	struct sonde_facts *f;
 	ns_t inherited;
 	int64_t row;
 
-	if (sonde_facts_get(&f, w->run, "vcpu_time", w->begin, w->end, &err))
+	if (analysis_facts(&f, w->run, &vcpu_time_analysis, w->begin, w->end, &err))
 		return;
 	row = facts_find_rising(f, "vcpu", vcpu);
 	inherited = row < 0 ? 0 : facts_named(f, (size_t)row, "inherited").i;

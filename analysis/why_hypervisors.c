@@ -14,8 +14,8 @@ struct of_vms {
 };
 
 /* @column names the VM. */
-static int of_vms_init(struct of_vms *o, struct why *w, const char *analysis, const char *column,
-		       struct error *err)
+static int of_vms_init(struct of_vms *o, struct why *w, const struct analysis *analysis,
+		       const char *column, struct error *err)
 {
 	int ret = why_facts(w, analysis, &o->facts, err);
 
@@ -154,14 +154,14 @@ int why_hypervisors(struct why *w, struct error *err)
 {
 	struct of_vms reasons = {0}, exits = {0}, nesting = {0};
 	struct sonde_facts *vms = NULL;
-	int ret = why_facts(w, "hypervisor", &vms, err);
+	int ret = why_facts(w, &hypervisor_analysis, &vms, err);
 
 	if (!ret)
-		ret = of_vms_init(&reasons, w, "exit_reason", "vm", err);
+		ret = of_vms_init(&reasons, w, &exit_reason_analysis, "vm", err);
 	if (!ret)
-		ret = of_vms_init(&exits, w, "exits", "from", err);
+		ret = of_vms_init(&exits, w, &exits_analysis, "from", err);
 	if (!ret)
-		ret = of_vms_init(&nesting, w, "nesting", "vm", err);
+		ret = of_vms_init(&nesting, w, &nesting_analysis, "vm", err);
 	for (size_t i = 0; !ret && i < sonde_facts_nr_rows(vms); i++)
 		vm_verdict(w, vms, i, &reasons, &exits, &nesting);
 	sonde_facts_free(vms);

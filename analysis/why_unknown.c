@@ -60,7 +60,7 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 static int unknown_vcpu_time(struct why *w, struct error *err)
 {
 	struct sonde_facts *f;
-	int ret = why_facts(w, "vcpu_state", &f, err);
+	int ret = why_facts(w, &vcpu_state_analysis, &f, err);
 
 	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(f); row++)
 		unknown_vcpu(w, facts_named(f, row, "vcpu").i, facts_named(f, row, "unknown").i,

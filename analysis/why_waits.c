@@ -218,10 +218,10 @@ static void wakeup_verdict(struct why *w, const struct sonde_facts *wakeups, siz
 int why_waits(struct why *w, struct error *err)
 {
 	struct sonde_facts *waits = NULL, *wakeups = NULL;
-	int ret = why_facts(w, "wait", &waits, err);
+	int ret = why_facts(w, &wait_analysis, &waits, err);
 
 	if (!ret)
-		ret = why_facts(w, "wakeup", &wakeups, err);
+		ret = why_facts(w, &wakeup_analysis, &wakeups, err);
 	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(waits); row++)
 		wait_verdict(w, waits, row);
 	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(wakeups); row++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/cgroup.h"
 
+#include "model/peers.h"
 #include "model/thread.h"
 #include "source/state_line.h"
 
@@ -82,8 +83,9 @@ void cgroup_attached(struct machine_state *mc, const struct event *e)
 	if (!th || !cgroup)
 		return;
 	if (th->pid == th->tid) {
-		for (struct thread *other = mc->threads; other; other = other->next_of_machine) {
-			if (other->pid == th->pid && other->cgroup == th->cgroup && other != th)
+		for (struct thread *other = peers_first(mc, PEERS_PROCESS, th->pid); other;
+		     other = other->peers[PEERS_PROCESS].next) {
+			if (other->cgroup == th->cgroup && other != th)
 				other->cgroup = cgroup;
 		}
 	}

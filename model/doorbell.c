@@ -16,6 +16,9 @@ enum count {
 	OF_LINE,
 	OF_LINE_AT_DOORBELL,
 	NR_COUNTS,
+	/* Of the answers of its doorbell, which one the line's first and last was. */
+	FIRST_OF_LINE = NR_COUNTS,
+	LAST_OF_LINE,
 };
 
 static bool is_counted(const struct request *r)
@@ -29,11 +32,22 @@ static uint64_t key_of(const struct model *m, const struct request *r, enum coun
 	uint64_t key = (uint64_t)cpu_root(r->cpu)->machine->index << 8 | what;
 	uint64_t line = (uint64_t)cpu_root(r->irq_cpu)->index << 8 | (uint8_t)r->vector;
 
-	if (what == OF_DOORBELL || what == OF_LINE_AT_DOORBELL)
+	if (what != OF_VM && what != OF_LINE)
 		key = hash_fold(key, m->secret) ^ (uint64_t)r->doorbell;
-	if (what == OF_LINE || what == OF_LINE_AT_DOORBELL)
+	if (what != OF_VM && what != OF_DOORBELL)
 		key = hash_fold(key, m->secret) ^ line;
 	return key;
+}
+
+/* Where the line stands among the answers of its doorbell. */
+static int note_place(struct model *m, struct map *counts, const struct request *r)
+{
+	const uint32_t place = *map_get(counts, key_of(m, r, OF_DOORBELL));
+	const uint64_t first = key_of(m, r, FIRST_OF_LINE);
+
+	if (!map_get(counts, first) && map_put(counts, first, place))
+		return -ENOMEM;
+	return map_put(counts, key_of(m, r, LAST_OF_LINE), place) ? -ENOMEM : 0;
 }
 
 static int count(struct model *m, struct map *counts, const struct request *r)
@@ -51,7 +65,7 @@ static int count(struct model *m, struct map *counts, const struct request *r)
 		else if (map_put(counts, key, 1))
 			return -ENOMEM;
 	}
-	return 0;
+	return note_place(m, counts, r);
 }
 
 static uint64_t counted(const struct model *m, const struct map *counts, const struct request *r,
@@ -60,6 +74,14 @@ static uint64_t counted(const struct model *m, const struct map *counts, const s
 	const uint32_t *nr = map_get(counts, key_of(m, r, what));
 
 	return nr ? *nr : 0;
+}
+
+/* Most of what answered the doorbell from the line's first time to its last one. */
+static bool is_usual_meanwhile(const struct model *m, const struct map *counts,
+			       const struct request *r, uint64_t times)
+{
+	return 2 * times > counted(m, counts, r, LAST_OF_LINE) -
+				   counted(m, counts, r, FIRST_OF_LINE) + 1;
 }
 
 static bool is_its_line(const struct model *m, const struct map *counts, const struct request *r)
@@ -71,7 +93,8 @@ static bool is_its_line(const struct model *m, const struct map *counts, const s
 	if (!r->doorbell)
 		return times == counted(m, counts, r, OF_VM);
 	return times * 100 >= counted(m, counts, r, OF_LINE) * (100 - STRAY_PERCENT) &&
-	       times * 100 >= counted(m, counts, r, OF_DOORBELL) * STRAY_PERCENT;
+	       times * 100 >= counted(m, counts, r, OF_DOORBELL) * STRAY_PERCENT &&
+	       is_usual_meanwhile(m, counts, r, times);
 }
 
 void doorbells_settle(struct model *m)

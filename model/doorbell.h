@@ -15,9 +15,12 @@ struct model;
  *
  * A vector is that address's when it came after kicks there twice at least, when no more than a
  * tenth of what it came after were kicks elsewhere, and when it is no stray: a tenth at least of
- * the answers of that address.  (A vector moves to another vCPU now and then, so an address has
- * more than one.)  Where a trace does not say at which address (no kvm_mmio and no kvm_fast_mmio),
- * it is known only if one vector answered all kicks of that VM.
+ * the answers of that address, and most of these from its first one to its last one.  (A vector
+ * moves to another vCPU now and then, so an address has more than one, but one after the other.)
+ * The shares alone would not do: where much is lost, two strays are a tenth.
+ *
+ * Where a trace does not say at which address (no kvm_mmio and no kvm_fast_mmio), it is known only
+ * if one vector answered all kicks of that VM.
  */
 
 /* At the end, when VMs have been grouped: sets request.answered. */

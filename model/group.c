@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "model/between.h"
+#include "model/joins.h"
 #include "model/machine.h"
+#include "model/thread.h"
 
 /* Fewer direct wake-ups than this prove nothing. */
 #define WAKEUPS_MIN 3
@@ -31,31 +33,6 @@ void group_note_wakeup(struct cpu *waker, struct cpu *woken)
 		keep(m, &m->wakeups, key, 1);
 }
 
-/* The first of that number, of those that are no other's part; NULL none. */
-static const struct cpu *numbered(const struct machine_state *vm, int number)
-{
-	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->number == number && !cpu->merged_into)
-			return cpu;
-	}
-	return NULL;
-}
-
-/* Both have a vCPU of one number: they cannot be the same VM. */
-static bool collide(const struct machine_state *a, const struct machine_state *b)
-{
-	for (const struct cpu *cpu = a->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->number >= 0 && !cpu->merged_into && numbered(b, cpu->number))
-			return true;
-	}
-	return false;
-}
-
-static bool other_processes(const struct machine_state *a, const struct machine_state *b)
-{
-	return a->vm_pid >= 0 && b->vm_pid >= 0 && a->vm_pid != b->vm_pid;
-}
-
 static const struct cpu *hosted(const struct machine_state *vm, int number)
 {
 	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
@@ -67,7 +44,8 @@ static const struct cpu *hosted(const struct machine_state *vm, int number)
 
 bool group_may_be_one(const struct machine_state *a, const struct machine_state *b)
 {
-	if (a->parent != b->parent || other_processes(a, b) || (!b->trace && !hosted(b, -1)))
+	if (a->parent != b->parent || machines_other_processes(a, b) ||
+	    (!b->trace && !hosted(b, -1)))
 		return false;
 	for (const struct cpu *cpu = a->first_cpu; cpu; cpu = cpu->next_of_machine) {
 		if (cpu->number >= 0 && cpu->vcpu.host && hosted(b, cpu->number))
@@ -76,55 +54,12 @@ bool group_may_be_one(const struct machine_state *a, const struct machine_state 
 	return true;
 }
 
-/* The first one stays.  What has a trace stands for itself: traces that contradict each other may say
- * otherwise, and then both stay. */
-static void join(struct machine_state *a, struct machine_state *b)
-{
-	struct machine_state *to = a->index < b->index ? a : b;
-	struct machine_state *from = to == a ? b : a;
-
-	if (a == b || from->trace)
-		return;
-	assert(!a->merged_into && !b->merged_into);
-	if (to->last_cpu)
-		to->last_cpu->next_of_machine = from->first_cpu;
-	else
-		to->first_cpu = from->first_cpu;
-	if (from->last_cpu)
-		to->last_cpu = from->last_cpu;
-	from->first_cpu = from->last_cpu = NULL;
-	from->merged_into = to;
-	if (!to->vm_name[0])
-		snprintf(to->vm_name, sizeof(to->vm_name), "%s", from->vm_name);
-	if (to->vm_pid < 0) {
-		to->vm_pid = from->vm_pid;
-		to->pid_known = from->pid_known;
-	}
-}
-
-/* Two VMs of one parent, both without a trace, and nothing against it. */
-static bool may_join(struct machine_state *a, struct machine_state *b)
-{
-	return !a->trace && !b->trace && machine_root(a->parent) == machine_root(b->parent) &&
-	       !other_processes(a, b) && !collide(a, b);
-}
-
-static void join_on_evidence(struct machine_state *a, struct machine_state *b, const char *evidence)
-{
-	a = machine_root(a);
-	b = machine_root(b);
-	if (a == b || !may_join(a, b))
-		return;
-	join(a, b);
-	snprintf(machine_root(a)->evidence, sizeof(a->evidence), "%s", evidence);
-}
-
 /* ---- the three kinds of evidence ---------------------------------------------------------------
  */
 
 static bool lived_together(const struct thread *a, const struct thread *b)
 {
-	return a && b && a->begin <= b->end && b->begin <= a->end;
+	return a && b && a->begin <= b->end && b->begin <= a->end && thread_same_process(a, b);
 }
 
 /* Threads of both were there at one time: what has the same number was the same process. */
@@ -148,7 +83,7 @@ static void join_process(struct machine_state *vm, const struct thread *host)
 
 	/* A number that was free in between is another process's. */
 	if (known && known != vm && !known->trace && were_together(known, vm))
-		join(known, vm);
+		machines_join(known, vm);
 }
 
 /* What was known at a vCPU's first event is used already; more may have come to light since. */
@@ -219,7 +154,7 @@ static void join_traced(struct model *m)
 		if (!traced || !all_numbered(vm))
 			continue;
 		merge_numbered(vm, traced);
-		join(traced, vm);
+		machines_join(traced, vm);
 	}
 }
 
@@ -244,21 +179,19 @@ static int by_address(const void *a, const void *b)
 }
 
 /* The nested vCPUs [from, to) have one address and page table: their VMs are one, if all can be. */
-static void join_nested(struct cpu **from, struct cpu **to)
+static void join_nested(struct joins *j, struct cpu **from, struct cpu **to)
 {
 	for (struct cpu **a = from; a < to; a++) {
 		for (struct cpu **b = from; b < a; b++) {
 			struct machine_state *x = machine_root((*a)->machine->parent);
 			struct machine_state *y = machine_root((*b)->machine->parent);
 
-			if (x != y && !may_join(x, y))
+			if (x != y && !joins_possible(j, x, y))
 				return;
 		}
 	}
 	for (struct cpu **a = from + 1; a < to; a++)
-		join_on_evidence((*from)->machine->parent, (*a)->machine->parent,
-				 "KVM events in its host's trace; its vCPUs entered the same "
-				 "nested vCPU");
+		joins_note(j, (*from)->machine->parent, (*a)->machine->parent);
 }
 
 /* More VMs than this with one address are so many images of a kind. */
@@ -267,6 +200,7 @@ static void join_nested(struct cpu **from, struct cpu **to)
 static void by_nested(struct model *m)
 {
 	struct cpu **list = calloc(m->nr_cpus + 1, sizeof(*list));
+	struct joins j;
 	uint32_t nr = 0;
 
 	if (!list) {
@@ -278,46 +212,37 @@ static void by_nested(struct model *m)
 			list[nr++] = m->cpus[i];
 	}
 	qsort(list, nr, sizeof(*list), by_address);
+	if (joins_open(&j, m,
+		       "KVM events in its host's trace; its vCPUs entered the same nested vCPU")) {
+		free(list);
+		return;
+	}
 	for (uint32_t from = 0, to; from < nr; from = to) {
 		for (to = from + 1; to < nr && list[to]->nested_id == list[from]->nested_id &&
 				    list[to]->nested_pgd == list[from]->nested_pgd;
 		     to++)
 			;
 		if (to - from <= SAME_ADDRESS_MAX)
-			join_nested(list + from, list + to);
+			join_nested(&j, list + from, list + to);
 	}
+	joins_settle(&j);
 	free(list);
 }
 
-static int by_key(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* In the order of CPUs: what is joined first decides what still can be. */
 static void by_wakeups(struct model *m)
 {
-	uint64_t *keys = calloc(m->wakeups.nr + 1, sizeof(*keys));
-	uint32_t nr = 0;
+	struct joins j;
 
-	if (!keys) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+	if (joins_open(&j, m, "KVM events in its host's trace; its vCPUs wake each other"))
 		return;
-	}
 	for (uint32_t i = 0; m->wakeups.slots && i <= m->wakeups.mask; i++) {
 		const struct map_slot *slot = &m->wakeups.slots[i];
 
 		if (slot->used && slot->value >= WAKEUPS_MIN)
-			keys[nr++] = slot->key;
+			joins_note(&j, m->cpus[slot->key >> 32]->machine,
+				   m->cpus[(uint32_t)slot->key]->machine);
 	}
-	qsort(keys, nr, sizeof(*keys), by_key);
-	for (uint32_t i = 0; i < nr; i++)
-		join_on_evidence(m->cpus[keys[i] >> 32]->machine,
-				 m->cpus[(uint32_t)keys[i]]->machine,
-				 "KVM events in its host's trace; its vCPUs wake each other");
-	free(keys);
+	joins_settle(&j);
 }
 
 /* ---- guests with a trace in VMs without one ---------------------------------------------------
@@ -325,13 +250,33 @@ static void by_wakeups(struct model *m)
 
 #define HOLDS_TEXT "KVM events in its host's trace; a guest of it has a trace"
 
-static void note_place(struct machine_state *guest, struct machine_state *vm)
+/* All that were seen to run a guest are one, if all can be. */
+static void note_places(struct joins *j, struct machine_state *vm)
 {
-	if (guest->runs_in)
-		join_on_evidence(guest->runs_in, vm, HOLDS_TEXT);
-	else
-		guest->runs_in = vm;
-	guest->disputed |= machine_root(guest->runs_in) != machine_root(vm);
+	for (const struct held *h = vm->holds; h; h = h->next) {
+		if (!h->guest->runs_in)
+			h->guest->runs_in = vm;
+		else if (!joins_note(j, h->guest->runs_in, vm))
+			joins_refute(j, h->guest->runs_in, vm);
+	}
+}
+
+/* Where each guest with a trace was seen to run. */
+static void join_places(struct model *m)
+{
+	struct joins j;
+
+	if (joins_open(&j, m, HOLDS_TEXT))
+		return;
+	for (uint32_t i = 0; i < m->nr_machines; i++)
+		note_places(&j, m->machines[i]);
+	joins_settle(&j);
+	for (uint32_t i = 0; i < m->nr_machines; i++) {
+		struct machine_state *vm = m->machines[i];
+
+		for (const struct held *h = vm->holds; h; h = h->next)
+			h->guest->disputed |= machine_root(h->guest->runs_in) != machine_root(vm);
+	}
 }
 
 /* The only VM of @host without a trace that was seen to run a guest; NULL there are several. */
@@ -362,7 +307,7 @@ static void place(struct machine_state *guest, struct machine_state **unknown)
 	vm = machine_root(vm ? vm : *unknown);
 	snprintf(around->evidence, sizeof(around->evidence), "%s", HOLDS_TEXT);
 	if (machine_root(around) != vm)
-		join(machine_root(around), vm);
+		machines_join(machine_root(around), vm);
 }
 
 static void by_guests(struct model *m)
@@ -372,11 +317,10 @@ static void by_guests(struct model *m)
 	for (uint32_t i = 0; i < m->nr_machines; i++) {
 		struct machine_state *vm = m->machines[i];
 
-		for (const struct held *h = vm->holds; h; h = h->next)
-			note_place(h->guest, vm);
 		if (vm->turned_out && vm != vm->turned_out && !vm->merged_into)
-			join(vm, machine_root(vm->turned_out));
+			machines_join(vm, machine_root(vm->turned_out));
 	}
+	join_places(m);
 	for (uint32_t i = 0; i < m->topo->nr_machines; i++) {
 		struct machine_state *mc = m->machines[i];
 
@@ -397,7 +341,7 @@ static void merge_cpu(struct cpu *from, struct cpu *to)
 	if (!to->machine->trace)
 		to->path[0] = '\0'; /* each has a part of what it did: neither tells */
 	if (machine_root(from->machine) != machine_root(to->machine))
-		join(machine_root(from->machine), machine_root(to->machine));
+		machines_join(machine_root(from->machine), machine_root(to->machine));
 }
 
 static void merge_one(struct model *m, struct map *seen, struct cpu *cpu)
@@ -433,7 +377,7 @@ static void merge_any(struct model *m)
 			continue;
 		cpu->merged_into = outer;
 		if (machine_root(cpu->machine) != machine_root(outer->machine))
-			join(machine_root(cpu->machine), machine_root(outer->machine));
+			machines_join(machine_root(cpu->machine), machine_root(outer->machine));
 	}
 }
 
@@ -463,8 +407,7 @@ static void index_numbers(struct machine_state *vm, struct map *taken)
 	for (struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
 		if (cpu->number < 0)
 			cpu->number = machine_number_by_name(cpu->vcpu.host);
-		if (cpu->number >= 0 && !cpu->merged_into &&
-		    !map_get(taken, (uint32_t)cpu->number))
+		if (cpu->number >= 0 && !cpu->merged_into && !map_get(taken, (uint32_t)cpu->number))
 			keep(vm->model, taken, (uint32_t)cpu->number, cpu->index);
 	}
 }

@@ -4,6 +4,7 @@
 #include "model/between.h"
 #include "model/cpu.h"
 #include "model/nested.h"
+#include "model/peers.h"
 #include "model/thread.h"
 #include "model/throttle.h"
 #include "model/vcpu.h"
@@ -236,13 +237,27 @@ struct cpu *machine_cpu_slow(struct machine_state *mc, int number)
 
 /* ---- which vCPU a thread runs ---------------------------------------------------------------- */
 
+/* A hint is of a TID.  Where an earlier thread of that number ran the vCPU, and the VM's own trace
+ * has told of it by now, the VM was that one's: it is not @host's. */
+static bool is_of_another(const struct hint *h, const struct thread *host)
+{
+	const struct machine_state *vm = h->vm;
+	const struct cpu *cpu =
+		h->vcpu >= 0 && (unsigned)h->vcpu < vm->nr_cpus ? vm->cpus[h->vcpu] : NULL;
+	const struct thread *before = cpu ? cpu->vcpu.host : NULL;
+
+	return before && before != host && before->tid == host->tid && cpu->heard_at != NS_MIN;
+}
+
 static const struct hint *hint_of(const struct thread *host)
 {
 	const struct model *m = host->machine->model;
 
 	for (unsigned i = 0; i < m->nr_hints; i++) {
-		if (m->hints[i].vm->parent == host->machine && m->hints[i].tid == host->tid)
-			return &m->hints[i];
+		const struct hint *h = &m->hints[i];
+
+		if (h->vm->parent == host->machine && h->tid == host->tid)
+			return is_of_another(h, host) ? NULL : h;
 	}
 	return NULL;
 }
@@ -254,7 +269,7 @@ int32_t machine_process_of(const struct thread *host)
 }
 
 /* A traced VM whose process this is, told by a hint about another thread of it. */
-static struct machine_state *vm_by_hints(const struct thread *host, int32_t process)
+static struct machine_state *vm_by_hints(const struct thread *host)
 {
 	const struct model *m = host->machine->model;
 
@@ -265,7 +280,7 @@ static struct machine_state *vm_by_hints(const struct thread *host, int32_t proc
 		if (h->vm->parent != host->machine)
 			continue;
 		th = thread_find(host->machine, h->tid);
-		if (th && machine_process_of(th) == process)
+		if (th && thread_same_process(th, host) && !is_of_another(h, th))
 			return h->vm;
 	}
 	return NULL;
@@ -286,7 +301,7 @@ struct machine_state *machine_of_process(const struct thread *host)
 	if (process < 0)
 		return NULL;
 	vm = machine_of_pid(host->machine, process);
-	return vm ? vm : vm_by_hints(host, process);
+	return vm ? vm : vm_by_hints(host);
 }
 
 void machine_process_gone(struct machine_state *host, int32_t pid)
@@ -315,12 +330,15 @@ static bool is_free(const struct cpu *cpu)
 static void bind(struct cpu *cpu, struct thread *host)
 {
 	assert(!host->vcpu && cpu->machine->parent);
-	if (cpu->vcpu.host)
+	if (cpu->vcpu.host) {
 		cpu->vcpu.host->vcpu = NULL;
+		peers_put(cpu->vcpu.host, PEERS_QUEUE, -1);
+	}
 	vcpu_init(&cpu->vcpu, host);
 	nested_outer_is_up(cpu);
 	vcpu_forget_inner(cpu);
 	host->vcpu = cpu;
+	peers_put(host, PEERS_QUEUE, host->queued_on);
 	thread_show_vcpu(host);
 }
 

@@ -58,6 +58,8 @@ static void release(struct model *m)
 	map_release(&m->by_foreseen);
 	map_release(&m->by_number);
 	map_release(&m->by_tid);
+	for (unsigned i = 0; i < NR_PEERS; i++)
+		map_release(&m->peers[i]);
 	map_release(&m->vm_by_pid);
 	map_release(&m->by_vmcb);
 	map_release(&m->by_pgd);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "model/peers.h"
 #include "model/thread.h"
 #include "model/throttle.h"
 #include "source/trace.h"
@@ -61,6 +62,7 @@ void preempt_vcpu(struct cpu *cpu, const struct event *e)
 	model_set(cpu->machine->model, vcpu->why_off, off);
 	vcpu->lost_for = off;
 	cpu->thread->queued_on = cpu->number;
+	peers_put(cpu->thread, PEERS_QUEUE, cpu->number);
 	cpu->lost_by = off == OFF_QUOTA || mc->sees_throttles ? NULL : cpu->thread;
 }
 

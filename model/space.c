@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "model/fuse.h"
 #include "model/machine.h"
+#include "model/peers.h"
 #include "model/thread.h"
 #include "model/vcpu.h"
 
@@ -149,7 +150,7 @@ static struct cpu *vcpu_of_thread(struct machine_state *host, const struct event
 	if (!th)
 		return NULL;
 	if (th->pid < 0 && (int32_t)e->arg[2] > 0)
-		th->pid = (int32_t)e->arg[2];
+		peers_set_process(th, (int32_t)e->arg[2]);
 	return th->vcpu ? th->vcpu : machine_vcpu_of(th, -1, true);
 }
 

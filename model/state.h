@@ -195,6 +195,14 @@ enum thread_mode { WHERE_UNKNOWN, WHERE_USER, WHERE_SYSCALL };
 
 #define COMM_LEN 16
 
+/* What threads have in common: see peers.h. */
+enum peers { PEERS_PROCESS, PEERS_QUEUE, NR_PEERS };
+
+struct peer {
+	struct thread *next, *before;
+	int32_t number; /* -1 none */
+};
+
 struct thread {
 	struct machine_state *machine;
 	struct thread *next_of_machine;
@@ -235,6 +243,8 @@ struct thread {
 	uint32_t cgroup; /* index of model->cgroups + 1; 0 unknown */
 	int32_t queued_on; /* number of the CPU it waited for last while it could run; -1 unknown */
 	ns_t begin, end; /* end NS_MAX: still there */
+	struct peer peers[NR_PEERS];
+	ns_t process_since; /* its process was made then; NS_MIN that was not seen */
 	attr_t dir, state_attr, cpu_attr, comm_attr, waker_attr;
 };
 
@@ -402,6 +412,7 @@ struct model {
 	uint32_t nr_threads, threads_room;
 	struct map by_number; /* machine << 32 | number -> its first CPU of that number */
 	struct map by_tid;    /* machine << 32 | tid -> row of the living incarnation */
+	struct map peers[NR_PEERS]; /* machine << 32 | number -> row of the first: peers.h */
 	struct map vm_by_pid; /* machine << 32 | pid -> machine that is this VM */
 	struct map by_vmcb;   /* see vcpu.c */
 	uint32_t nr_between;  /* machines with a trace in VMs without one */

@@ -9,6 +9,7 @@
 #include "model/cgroup.h"
 #include "model/machine.h"
 #include "model/namespace.h"
+#include "model/peers.h"
 #include "model/thread.h"
 #include "source/state_line.h"
 
@@ -165,7 +166,7 @@ static void on_task(struct machine_state *mc, const struct state_line *l)
 	if (!th->comm_id && state_text(l, "comm", comm, sizeof(comm)))
 		thread_set_comm(th, comm);
 	if (th->pid < 0)
-		th->pid = (int32_t)state_int(l, "pid", -1);
+		peers_set_process(th, (int32_t)state_int(l, "pid", -1));
 	thread_set_parent(th, state_int(l, "ppid", -1));
 	set_kind(th, state_int(l, "kthread", -1));
 	set_namespaces(th, l);
@@ -249,7 +250,7 @@ static void on_vcpu(struct machine_state *mc, const struct state_line *l)
 	if (!th)
 		return;
 	if (th->pid < 0)
-		th->pid = vm->pid;
+		peers_set_process(th, vm->pid);
 	if (!th->vcpu && !machine_vcpu_of(th, number, false))
 		return;
 	if (th->vcpu->number < 0)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/namespace.h"
+#include "model/peers.h"
 #include "model/thread.h"
 
 /* Values of the field "status". */
@@ -86,7 +87,7 @@ void statedump_process(struct machine_state *mc, const struct event *e)
 		return;
 	thread_set_comm(th, event_str(e, 3));
 	if (th->pid < 0)
-		th->pid = (int32_t)e->arg[1];
+		peers_set_process(th, (int32_t)e->arg[1]);
 	thread_set_parent(th, e->arg[2]);
 	if (th->kind == KIND_UNKNOWN && field(mc->model, e, "type", 0) == TYPE_KERNEL)
 		th->kind = KIND_KERNEL;

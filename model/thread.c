@@ -15,6 +15,7 @@
 #include "model/mute.h"
 #include "model/nested.h"
 #include "model/namespace.h"
+#include "model/peers.h"
 #include "model/throttle.h"
 #include "model/vcpu.h"
 #include "source/trace.h"
@@ -45,6 +46,8 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 	th->machine = mc;
 	th->row = m->nr_threads;
 	th->tid = tid;
+	for (unsigned i = 0; i < NR_PEERS; i++)
+		th->peers[i].number = -1;
 	th->pid = tid >= 0 && tid <= 2 ? tid : -1; /* idle, init and kthreadd */
 	th->ppid = -1;
 	th->maker = -1;
@@ -52,6 +55,7 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 	th->losses = thread_known_since(mc);
 	th->begin = m->now;
 	th->end = NS_MAX;
+	th->process_since = NS_MIN;
 	th->woken_at = th->ran_at = NS_MIN;
 	th->state = THREAD_NONE;
 	th->kind = tid == 0 || tid == 2 ? KIND_KERNEL : KIND_UNKNOWN; /* 2 is kthreadd */
@@ -63,6 +67,8 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 	m->threads[m->nr_threads++] = th;
 	th->next_of_machine = mc->threads;
 	mc->threads = th;
+	if (th->pid > 0)
+		peers_set_process(th, th->pid);
 	if (tid > 0) {
 		make_attrs(th);
 		thread_set_state(th, THREAD_UNKNOWN);
@@ -359,6 +365,8 @@ void thread_end(struct thread *th)
 		m->broken = m->broken ? m->broken : -ENOMEM;
 	if (th->end == NS_MAX)
 		th->end = m->now;
+	for (unsigned i = 0; i < NR_PEERS; i++)
+		peers_put(th, i, -1);
 	thread_leave_list(th, THREAD_DEAD);
 }
 
@@ -481,10 +489,20 @@ void thread_set_parent(struct thread *th, int64_t ppid)
 		th->ppid = (int32_t)ppid;
 }
 
+bool thread_same_process(const struct thread *a, const struct thread *b)
+{
+	return machine_process_of(a) == machine_process_of(b) && a->begin >= b->process_since &&
+	       b->begin >= a->process_since;
+}
+
 /* A new thread starts inside the system call that made it. */
 static void inherit(struct thread *parent, struct thread *child, const struct event *e)
 {
-	child->pid = process_of_child(parent, e);
+	peers_set_process(child, process_of_child(parent, e));
+	if (child->pid == child->tid)
+		child->process_since = child->begin;
+	else if (child->pid >= 0 && child->pid == parent->pid)
+		child->process_since = parent->process_since;
 	child->kind = parent->tid == 2 ? KIND_KERNEL : parent->kind;
 	child->where = parent->where;
 	child->syscall = parent->syscall;
@@ -558,7 +576,7 @@ void thread_exec(struct machine_state *mc, const struct event *e)
 
 		th->ppid = maker ? maker->pid : -1;
 	}
-	th->pid = th->tid;
+	peers_set_process(th, th->tid);
 	if (th->kind == KIND_KERNEL) {
 		th->where = WHERE_UNKNOWN;
 		th->kind = KIND_USER;

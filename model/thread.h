@@ -50,6 +50,9 @@ void thread_wake(struct cpu *cpu, const struct event *e);
 /* It runs, or is ready to.  If it slept, and nobody was seen to wake it since it ran, that event was lost. */
 void thread_goes_on(struct thread *th);
 void thread_fork(struct machine_state *mc, const struct event *e);
+/* Both have that number, and it was not given to another process since one of them began: that
+ * shows where it was not seen that a thread ended. */
+bool thread_same_process(const struct thread *a, const struct thread *b);
 void thread_new_task(struct machine_state *mc, const struct event *e);
 void thread_exec(struct machine_state *mc, const struct event *e);
 void thread_exit(struct machine_state *mc, const struct event *e);

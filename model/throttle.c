@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/throttle.h"
 #include "model/cgroup.h"
+#include "model/peers.h"
 #include "source/trace.h"
 
 #include <errno.h>
@@ -54,8 +55,10 @@ static void show(struct thread *th)
 void throttle_queued(struct thread *th, int64_t cpu)
 {
 	th->queued_on = is_cpu(cpu) ? (int32_t)cpu : -1;
-	if (th->vcpu)
-		show(th);
+	if (!th->vcpu)
+		return;
+	peers_put(th, PEERS_QUEUE, th->queued_on);
+	show(th);
 }
 
 /* How often it was said to be throttled on that CPU: it may be so itself and in another. */
@@ -92,18 +95,15 @@ bool throttle_is_told(const struct trace *trace)
 void throttle_event(struct machine_state *mc, const struct event *e)
 {
 	uint32_t cgroup = cgroup_get(mc, (uint64_t)e->arg[0]);
-	struct model *m = mc->model;
 
 	if (!cgroup || !is_cpu(e->arg[1]))
 		return;
 	/* The other one alone may be what a recorder was left with. */
 	mc->sees_throttles |= e->kind == EV_CPU_THROTTLE;
 	count(mc, cgroup, (int)e->arg[1], e->kind == EV_CPU_THROTTLE);
-	for (uint32_t i = 0; i < m->nr_cpus; i++) {
-		struct thread *th = m->cpus[i]->vcpu.host;
-
-		if (th && th->machine == mc && th->vcpu == m->cpus[i] && !th->on &&
-		    th->state == THREAD_RUNNABLE && th->queued_on == e->arg[1])
+	for (struct thread *th = peers_first(mc, PEERS_QUEUE, (int32_t)e->arg[1]); th;
+	     th = th->peers[PEERS_QUEUE].next) {
+		if (!th->on && th->state == THREAD_RUNNABLE)
 			show(th);
 	}
 }

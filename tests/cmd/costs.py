@@ -56,6 +56,13 @@ def silent_cpus(nr):
         packets(c, [switch(1000 + c, 0, 100 + c), switch(2000 + c, 100 + c, 0)]) for c in range(1, cpus)]
 
 
+def attached(nr):
+    """So many processes; the last one is put into other cgroups again and again."""
+    begun = [(1000 + i, 6, struct.pack("<ii", 1000 + i, 1000 + i)) for i in range(nr)]
+    put = [(10 ** 6 + i, 7, struct.pack("<iQi", 0, 100 + i % 7, 999 + nr)) for i in range(8 * nr)]
+    return [packets(0, [switch(500, 0, 5)] + begun + put)]
+
+
 def instructions(command):
     done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *map(str, command)],
                           capture_output=True, text=True, check=False)
@@ -88,6 +95,7 @@ def main():
     lib.need("valgrind")
     gaps_and_vms()
     compare("silent CPUs", cost_of_trace(silent_cpus, 400), cost_of_trace(silent_cpus, TIMES * 400))
+    compare("processes and cgroups", cost_of_trace(attached, 1000), cost_of_trace(attached, TIMES * 1000))
     callers = lib.BUILD / "tests/test_callers"
     compare("threads that send", instructions([callers, 500]), instructions([callers, TIMES * 500]))
 

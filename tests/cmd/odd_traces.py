@@ -25,6 +25,8 @@ event {{ name = "kvm_x86_exit"; id = 2; stream_id = 0; fields := struct {{ u32 _
 event {{ name = "irq_handler_entry"; id = 3; stream_id = 0; fields := struct {{ i32 _irq; }}; }};
 event {{ name = "irq_handler_exit"; id = 4; stream_id = 0; fields := struct {{ i32 _irq; i32 _ret; }}; }};
 event {{ name = "sched_waking"; id = 5; stream_id = 0; fields := struct {{ char _comm[16]; i32 _tid; i32 _prio; i32 _target_cpu; }}; }};
+event {{ name = "sched_process_exec"; id = 6; stream_id = 0; fields := struct {{ i32 _tid; i32 _old_tid; }}; }};
+event {{ name = "cgroup_attach_task"; id = 7; stream_id = 0; fields := struct {{ i32 _dst_root; u64 _dst_id; i32 _pid; }}; }};
 """
 HEADER = struct.Struct("<II")
 CONTEXT = struct.Struct("<QQQQQQI")

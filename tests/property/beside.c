@@ -12,16 +12,8 @@
 static int64_t nested_of(const struct pair *p, const struct sheet *s, size_t row)
 {
 	for (int c = 0; c < (int)s->of->nr_columns; c++) {
-		enum sonde_column_type type = s->of->columns[c].type;
-		int64_t value = cell(&s->cut, row, c).i, machine;
+		int64_t machine = machine_of_key(p, s, row, c);
 
-		if (s->rules[c] != RULE_KEY || value < 0 ||
-		    (type != SONDE_COL_MACHINE && type != SONDE_COL_CPU &&
-		     type != SONDE_COL_THREAD))
-			continue;
-		machine = type == SONDE_COL_CPU	     ? p->cut.cpus[value].machine
-			  : type == SONDE_COL_THREAD ? p->cut.threads[value].machine
-						     : value;
 		if (lacks_host_trace(p, machine))
 			return machine;
 	}

@@ -329,6 +329,8 @@ def finds_greater_sums(runners):
 PLANTED = [("ftrace", None, "modes", "runs"), ("ftrace", "vm-b.dat", "gaps", "cpu_time"),
            ("ftrace", "vm-b.dat", "longest", "preemption"), ("ftrace", "vm-a.dat", "exits", "hypervisor"),
            ("lab-run-containers-6.1", "host0/trace.dat", "gains", "more of thread"),
+           ("ftrace", "host0.dat", "neighbours", "more of task"), ("ftrace", "vm-a.dat", "neighbours", "more of runs"),
+           ("lttng", "host0", "neighbours", "more of thread"),
            ("lab-run-containers-6.1", "vm-a/trace.dat", "waits", "wakeup_list"),
            ("lab-run-containers-6.1", "vm-a/trace.dat", "waits", "wakeup"),
            ("lab-run-containers-6.1", "vm-a.vm-a-n/trace.dat", "waits", "wakeup")]
@@ -342,7 +344,9 @@ def finds_planted(runners, scratch):
         target, cut = runner.scratch / "cut" / name, runner.scratch / "cut.sonde"
         shutil.rmtree(target, ignore_errors=True)
         copy_linked(runner.whole, target)
-        if gone:
+        if gone and (target / gone).is_dir():
+            shutil.rmtree(target / gone)
+        elif gone:
             (target / gone).unlink()
         lib.check((done := analyse(target, cut)).returncode in (0, LEFT_OUT), f"{name} without {gone}: {done.stderr}")
         lines, _ = runner.compare(cut)

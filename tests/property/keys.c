@@ -310,3 +310,21 @@ bool same_keys(const struct sheet *s, size_t a, size_t b)
 {
 	return same_keys_as(s, &s->cut, a, b);
 }
+
+int64_t machine_of_key(const struct pair *p, const struct sheet *s, size_t row, int column)
+{
+	int64_t value = cell(&s->cut, row, column).i;
+
+	if (s->rules[column] != RULE_KEY || value < 0)
+		return -1;
+	switch (s->of->columns[column].type) {
+	case SONDE_COL_MACHINE:
+		return value;
+	case SONDE_COL_CPU:
+		return p->cut.cpus[value].machine;
+	case SONDE_COL_THREAD:
+		return p->cut.threads[value].machine;
+	default:
+		return -1;
+	}
+}

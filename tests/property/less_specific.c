@@ -21,6 +21,7 @@ static enum lie lie_named(const char *name)
 		[LIE_LONGEST] = "longest",
 		[LIE_EXITS] = "exits",
 		[LIE_GAINS] = "gains",
+		[LIE_NEIGHBOURS] = "neighbours",
 	};
 
 	for (unsigned i = LIE_GREATER; i < sizeof(names) / sizeof(*names); i++) {

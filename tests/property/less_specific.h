@@ -10,6 +10,7 @@
  *
  *	sides.c      opens both, and finds out what of one is what of the other
  *	order.c      the order "is less specific than", value by value: the one definition of it
+ *	gains.c	     where less evidence may tell more all the same
  *	timeline.c   that order over time, within the bounds that both histories state
  *	states.c     every attribute of every CPU, vCPU and thread
  *	rows.c       the tables of what there is: machines, threads, namespaces ...
@@ -57,6 +58,7 @@ struct twin {
  *	LONGEST  the longest of all have what ran in all gaps that only the whole run knows of
  *	EXITS    VMs in one whose trace is missing exited twice as often
  *	GAINS    all that it says of the second half, where the first one knew nothing
+ *	NEIGHBOURS  all that it says while it may say more of another machine or CPU
  */
 enum lie {
 	LIE_NONE,
@@ -66,7 +68,8 @@ enum lie {
 	LIE_WAITS,
 	LIE_LONGEST,
 	LIE_EXITS,
-	LIE_GAINS
+	LIE_GAINS,
+	LIE_NEIGHBOURS
 };
 
 struct pair {
@@ -75,21 +78,21 @@ struct pair {
 	int64_t *cpus;	       /* the same; -1: nothing there, or any of its machine's */
 	int64_t *slacks;       /* by row of @cut: the greatest that its clock may have moved */
 	int64_t *serve_since;  /* by thread of @cut: told as a hypervisor's from then on */
-	int64_t root;	       /* what the outermost machine of @cut is in @whole; -1 nothing there */
-	int64_t wrong;	       /* found so far */
-	int64_t more; /* times at which the second history says more than the first one, and may */
-	int64_t gain_ns; /* ... of what physical CPUs ran, how long */
+	int64_t root;  /* what the outermost machine of @cut is in @whole; -1 nothing there */
+	int64_t wrong; /* found so far */
+	int64_t more;  /* times at which the second history says more than the first one, and may */
+	int64_t gain_ns;	   /* ... of what physical CPUs ran, how long */
 	int64_t known_ns, kept_ns; /* time in which a state was known, and in which it still is */
 	int64_t moments;	   /* pairs of intervals that were compared */
 	enum lie lie;
-	int64_t rows, rows_kept;   /* of tables: thousandths of each */
+	int64_t rows, rows_kept; /* of tables: thousandths of each */
 };
 
 int pair_open(struct pair *p, char **files, char **roots);
 void pair_close(struct pair *p);
 /* A time of the second history on the first one's time line: how long ticks are follows from
- * evidence, too.  Where the outermost machine's trace was taken away, through the clock of the one that
- * is the outermost now. */
+ * evidence, too.  Where the outermost machine's trace was taken away, through the clock of the one
+ * that is the outermost now. */
 int64_t time_in_whole(const struct pair *p, int64_t t);
 int64_t time_in_cut(const struct pair *p, int64_t t); /* back again */
 
@@ -111,21 +114,36 @@ bool context_fits(const struct pair *p, const struct sonde_context *cut,
 /* The other way round: the first history says less than the second one. */
 bool context_says_more(const struct pair *p, const struct sonde_context *cut,
 		       const struct sonde_context *whole);
-/* That second history may say more than the first one in [from, to). */
-bool is_gain(const struct pair *p, int64_t from, int64_t to);
-/* It is in a VM whose own trace only the first history was made of. */
-bool lacks_host_trace(const struct pair *p, int64_t cut_machine);
-/* The same of a VM in the first history's, and there before its own trace begins, or after its end. */
-bool is_beside_a_trace(const struct pair *p, int64_t from, int64_t to);
-/* ... of the VM that this machine is in: another one's trace excuses nothing. */
-bool is_beside_host_trace(const struct pair *p, int64_t cut_machine, int64_t from, int64_t to);
-/* From when until when that VM's trace tells of all its CPUs, in the first history's time. */
-bool host_trace_tells(const struct pair *p, int64_t cut_machine, int64_t *since, int64_t *until);
 /* How far a moment may have moved that both tell of one machine, in ns. */
 int64_t slack_of(const struct pair *p, int64_t cut_machine, int64_t whole_machine, int64_t t);
 /* The same for what a physical CPU ran: 0 where the host's own clock tells all that differs. */
 int64_t slack_of_contexts(const struct pair *p, const struct sonde_context *cut,
 			  const struct sonde_context *whole, int64_t t);
+
+/* ---- gains.c ------------------------------------------------------------------------------- */
+
+/* What something is told of, in the second history's rows; -1 of none. */
+struct subject {
+	int64_t machine; /* -1: of any */
+	int64_t vcpu;	 /* as its parent sees it */
+	int64_t thread;
+};
+
+/* The innermost machine of which a context tells: the one for which a hypervisor works. */
+int64_t machine_of_context(const struct side *s, const struct sonde_context *c);
+/* The second history may say more of that than the first one in [from, to). */
+bool is_gain(const struct pair *p, const struct subject *of, int64_t from, int64_t to);
+/* ... or of another machine, CPU or thread. */
+bool is_gain_of_any(const struct pair *p, int64_t from, int64_t to);
+/* That is in a VM whose own trace only the first history was made of, and there before that trace
+ * begins, or after its end. */
+bool is_beside_a_trace(const struct pair *p, const struct subject *of, int64_t from, int64_t to);
+/* A machine is in a VM whose own trace only the first history was made of. */
+bool lacks_host_trace(const struct pair *p, int64_t cut_machine);
+/* ... of the VM that this machine is in: another one's trace excuses nothing. */
+bool is_beside_host_trace(const struct pair *p, int64_t cut_machine, int64_t from, int64_t to);
+/* From when until when that VM's trace tells of all its CPUs, in the first history's time. */
+bool host_trace_tells(const struct pair *p, int64_t cut_machine, int64_t *since, int64_t *until);
 
 /* ---- timeline.c ---------------------------------------------------------------------------- */
 
@@ -147,6 +165,8 @@ struct question {
 	bool (*more)(const struct pair *p, uint32_t cut, uint32_t whole);
 	void (*word)(const struct side *s, uint32_t value, char *buf, size_t room);
 	int64_t cut_machine, whole_machine; /* for slack_of() */
+	struct subject of;		    /* for is_gain() */
+	bool context;			    /* ... values are contexts, and tell of whom */
 	bool part; /* means something at some times only: not counted as known */
 };
 

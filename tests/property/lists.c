@@ -293,6 +293,22 @@ static size_t first_at(const struct sheet *s, int64_t t)
 	return low;
 }
 
+/* What the row is about is known then in the second history only, and may be. */
+static bool is_gain_of_row(const struct pair *p, const struct sheet *s, size_t row, int64_t from,
+			   int64_t to)
+{
+	struct subject of = {-1, -1, -1};
+	bool places = false;
+
+	for (int c = 0; c < (int)s->of->nr_columns; c++) {
+		of.machine = machine_of_key(p, s, row, c);
+		places |= of.machine >= 0;
+		if (of.machine >= 0 && is_gain(p, &of, from, to))
+			return true;
+	}
+	return !places && is_gain(p, &of, from, to);
+}
+
 void check_listed(struct pair *p, struct sheet *s, size_t row)
 {
 	int64_t from = cell(&s->cut, row, s->at).i, at = time_in_whole(p, from);
@@ -347,7 +363,7 @@ void check_listed(struct pair *p, struct sheet *s, size_t row)
 		return;
 	if (more || unseen_gaps(p, at, at + length) >= length ||
 	    (outside && is_beside_host_trace(p, machine_waiting(p, s, row), at, at + length)) ||
-	    (reach > at && is_gain(p, reach, at + length))) {
+	    (reach > at && is_gain_of_row(p, s, row, reach, at + length))) {
 		p->more++;
 		return;
 	}

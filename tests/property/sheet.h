@@ -113,6 +113,8 @@ bool same_keys(const struct sheet *s, size_t a, size_t b); /* rows of the second
 /* ... of which the first is one of another grid of the same table. */
 bool same_keys_as(const struct sheet *s, const struct grid *g, size_t a, size_t b);
 bool causes_fit(const char *cut, const char *whole);
+/* Of which machine what that key names is; -1 it names nothing that has one. */
+int64_t machine_of_key(const struct pair *p, const struct sheet *s, size_t row, int column);
 
 /* ---- lists.c, sums.c ----------------------------------------------------------------------- */
 

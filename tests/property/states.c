@@ -222,6 +222,7 @@ static void compare_vcpu(struct pair *p, int64_t cut, int64_t whole)
 			.cut_machine = own ? (int)c->machine : p->cut.machines[c->machine].parent,
 			.whole_machine =
 				own ? (int)w->machine : p->whole.machines[w->machine].parent,
+			.of = {c->machine, own ? -1 : cut, -1},
 		};
 
 		snprintf(q.which, sizeof(q.which), "%s/%s", label, name);
@@ -247,6 +248,8 @@ static void compare_physical(struct pair *p, int64_t cut, int64_t whole)
 		.more = contexts_say_more,
 		.word = word_context,
 		.slack = slack_of_runs,
+		.of = {0, -1, -1},
+		.context = true,
 	};
 
 	sonde_cpu_label(p->cut.run, cut, q.which, sizeof(q.which));
@@ -315,6 +318,7 @@ static void compare_thread(struct pair *p, int64_t row)
 		.slack = slack_of_machine,
 		.cut_machine = th->machine,
 		.whole_machine = machine,
+		.of = {th->machine, -1, row},
 	};
 
 	sonde_thread_label(p->cut.run, row, q.which, sizeof(q.which));
@@ -332,6 +336,7 @@ static void compare_thread(struct pair *p, int64_t row)
 		q.more = contexts_say_more;
 		q.word = word_context;
 		q.kind = "waker";
+		q.context = true;
 		compare_of_thread(p, &q, row, whole, "waker", THREAD_RUNNABLE, &said);
 	}
 	list_release(&said);

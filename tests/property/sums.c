@@ -203,18 +203,13 @@ static bool may_fill(const struct pair *p, const struct sheet *s, size_t row,
 	bool places = false;
 
 	for (int c = 0; c < (int)s->of->nr_columns; c++) {
-		enum sonde_column_type type = s->of->columns[c].type;
-		int64_t value = cell(&s->cut, row, c).i, machine;
+		int64_t machine = machine_of_key(p, s, row, c);
+		bool is_cpu = s->of->columns[c].type == SONDE_COL_CPU;
 
-		if (s->rules[c] != RULE_KEY || value < 0 ||
-		    (type != SONDE_COL_MACHINE && type != SONDE_COL_CPU &&
-		     type != SONDE_COL_THREAD))
+		if (machine < 0)
 			continue;
 		places = true;
-		machine = type == SONDE_COL_CPU	     ? p->cut.cpus[value].machine
-			  : type == SONDE_COL_THREAD ? p->cut.threads[value].machine
-						     : value;
-		if (gap_is_on(p, gap, machine, type == SONDE_COL_CPU ? value : -1))
+		if (gap_is_on(p, gap, machine, is_cpu ? cell(&s->cut, row, c).i : -1))
 			return true;
 	}
 	return !places;

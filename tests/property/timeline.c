@@ -58,12 +58,15 @@ static int64_t sooner(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* What the first history says in an interval; nothing in its second half, if that is the lie. */
+/* What the first history says in an interval; nothing in its second half, or while it knows nothing
+ * of somebody else, if that is the lie. */
 static uint32_t said_in(const struct pair *p, const struct sonde_interval *w)
 {
 	int64_t begin = sonde_run_begin(p->whole.run), end = sonde_run_end(p->whole.run);
 
-	return p->lie == LIE_GAINS && w->begin > begin + (end - begin) / 2 ? 0 : w->value;
+	if (p->lie == LIE_GAINS && w->begin > begin + (end - begin) / 2)
+		return 0;
+	return p->lie == LIE_NEIGHBOURS && is_gain_of_any(p, w->begin, w->end) ? 0 : w->value;
 }
 
 /*
@@ -95,6 +98,7 @@ static void judge(struct pair *p, const struct question *q, const struct interva
 		  size_t at, const struct piece *x)
 {
 	char said[160], was[160], kind[40];
+	struct subject of = q->of;
 	bool more = false;
 
 	if (x->end <= x->begin || moved(p, q, whole, at, x))
@@ -102,8 +106,10 @@ static void judge(struct pair *p, const struct question *q, const struct interva
 	if (!q->known(&p->whole, x->was) || (q->more && q->more(p, x->said, x->was))) {
 		more = true;
 		p->more++;
+		if (q->context)
+			of.machine = machine_of_context(&p->cut, &p->cut.contexts[x->said - 1]);
 		p->gain_ns += strcmp(q->kind, "runs") ? 0 : x->end - x->begin;
-		if (is_gain(p, x->begin, x->end))
+		if (is_gain(p, &of, x->begin, x->end))
 			return;
 	}
 	snprintf(kind, sizeof(kind), "%s%s", more ? "more of " : "", q->kind);

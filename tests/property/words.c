@@ -68,17 +68,18 @@ static int64_t slack_of_stack(const struct pair *p, const struct sonde_stack *s,
 static bool fits_about(const struct pair *p, int number, const struct sonde_stack *c, int64_t t)
 {
 	int64_t slack = slack_of_stack(p, c, t), end = t + slack;
+	struct subject of = {c->nr ? c->frames[c->nr - 1].machine : 0, -1, -1};
 	struct sonde_stack w;
 
 	t = t - slack < sonde_run_begin(p->whole.run) ? sonde_run_begin(p->whole.run) : t - slack;
 	for (; t <= end && !sonde_stack_at(p->whole.run, number, t, &w); t = w.end) {
 		if (w.end <= t)
 			break;
-		if (stacks_fit(p, c, &w) || (!w.nr && is_gain(p, t, t)))
+		if (stacks_fit(p, c, &w) || (!w.nr && is_gain(p, &of, t, t)))
 			return true;
-		if (w.mode == SONDE_MODE_UNKNOWN && is_gain(p, t, t + 1))
+		if (w.mode == SONDE_MODE_UNKNOWN && is_gain(p, &of, t, t + 1))
 			return true;
-		if (w.mode == SONDE_MODE_GUEST && w.nr < c->nr && is_beside_a_trace(p, t, t + 1))
+		if (w.mode == SONDE_MODE_GUEST && w.nr < c->nr && is_beside_a_trace(p, &of, t, t + 1))
 			return true;
 	}
 	return false;

@@ -26,7 +26,8 @@ class Project:
     def __init__(self, directory):
         self.root = Path(directory)
         (self.root / "tests").mkdir()
-        shutil.copy(lib.ROOT / "tests/run", self.root / "tests/run")
+        for name in ("run", "guardian"):
+            shutil.copy(lib.ROOT / "tests" / name, self.root / "tests" / name)
 
     def program(self, path, text):
         path = self.root / path

@@ -258,6 +258,21 @@ static void what_seldom_answers_is_no_answer(void **state)
 	assert_answers(ARRAY_SIZE(vectors), vectors);
 }
 
+/* Nor where so few of its own are seen that the two are more than a tenth: its own came in between. */
+static void what_answers_amid_others_is_no_answer(void **state)
+{
+	int vectors[18];
+
+	(void)state;
+	open_world(1);
+	for (unsigned nr = 0; nr < ARRAY_SIZE(vectors); nr++) {
+		vectors[nr] = nr % 9 == 5 ? -1 : VEC_DISK;
+		is_answered(nr, DOORBELL, vectors[nr] < 0 ? VEC_OTHER : VEC_DISK);
+	}
+	world_close(4000);
+	assert_answers(ARRAY_SIZE(vectors), vectors);
+}
+
 /* A guest gives the queue's vector to another vCPU, or another one to the queue. */
 static void a_doorbell_may_get_another_vector(void **state)
 {
@@ -1205,6 +1220,7 @@ int main(void)
 		cmocka_unit_test(what_answers_a_doorbell_was_seen_to_do_so_twice),
 		cmocka_unit_test(another_devices_interrupt_is_no_answer),
 		cmocka_unit_test(what_seldom_answers_is_no_answer),
+		cmocka_unit_test(what_answers_amid_others_is_no_answer),
 		cmocka_unit_test(a_doorbell_may_get_another_vector),
 		cmocka_unit_test(without_doorbells_one_vector_must_have_answered_all),
 		cmocka_unit_test(a_doorbell_may_be_named_late),

@@ -548,6 +548,26 @@ static void vcpus_that_wake_each_other_are_one_vm(void **state)
 	assert_runs(1, 140, "vm-tid201/0 - guest");
 }
 
+/* What wakes both of two that cannot be one joins it with neither, whichever was first. */
+static void a_vcpu_that_two_vms_wake_is_neither_ones(void **state)
+{
+	(void)state;
+	world_open(1);
+	happens(HOST, 1, 50, VECTOR_ENTRY, 0, 236);
+	happens(HOST, 1, 51, VECTOR_EXIT, 0, 236);
+	three_vcpus_run();
+	for (int t = 200; t < 230; t += 10)
+		happens(HOST, 0, t, SCHED_WAKING, 100, 101);
+	switches(HOST, 0, 240, 100, ASLEEP, 201);
+	happens(HOST, 0, 250, KVM_ENTRY, 201, 0);
+	happens(HOST, 0, 260, KVM_EXIT, 201, EXIT_MSR, 0, 0, SVM);
+	for (int t = 270; t < 300; t += 10)
+		happens(HOST, 0, t, SCHED_WAKING, 201, 101);
+	world_close(400);
+	assert_int_equal(fake_rows("machine"), 1 + 3);
+	assert_runs(1, 170, "vm-tid101/1 - guest");
+}
+
 static void nested_vcpu_moves(void)
 {
 	three_vcpus_run();
@@ -587,6 +607,24 @@ static void equal_images_are_not_one_vm(void **state)
 	assert_runs(1, 170, "vm-tid101/1 - guest");
 	assert_runs(1, 290, "vm-tid201.nested1/0 - guest");
 	assert_int_equal(fake_rows("machine"), 1 + 6);
+}
+
+/* By another address it could be that one's as well: it is neither's. */
+static void a_vm_that_shares_with_two_is_neither(void **state)
+{
+	(void)state;
+	world_open(1);
+	nested_vcpu_moves();
+	happens(HOST, 1, 265, KVM_NESTED_VMENTER, 101, 0, 0xb000, 0, 0x88000, SVM);
+	happens(HOST, 1, 266, KVM_ENTRY, 101, 1);
+	happens(HOST, 1, 267, KVM_EXIT, 101, EXIT_INTR, 1, 0, SVM);
+	switches(HOST, 1, 270, 101, ASLEEP, 201);
+	happens(HOST, 1, 280, KVM_NESTED_VMENTER, 201, 0, 0xb000, 0, 0x88000, SVM);
+	happens(HOST, 1, 290, KVM_ENTRY, 201, 0);
+	world_close(400);
+	assert_runs(0, 110, "vm-tid100/0 - guest");
+	assert_runs(1, 170, "vm-tid101/1 - guest");
+	assert_runs(1, 140, "vm-tid201/0 - guest");
 }
 
 /* lttng-modules 2.13 on Linux 6.1 records a pointer as the entry's vcpu_id. */
@@ -1060,10 +1098,66 @@ static void a_reused_pid_is_another_vm(void **state)
 	assert_runs(0, 160, "vm-100-2/0 - guest");
 }
 
+/* What its VM's own trace tells was of thread 100 before: the next thread of that number is
+ * another VM's. */
+static void a_reused_tid_is_not_the_traced_vms(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	switches(VM, 0, 112, 0, 0, 7);
+	exits(HOST, 0, 120, 100, EXIT_MSR);
+	switches(HOST, 0, 130, 100, 0x10, 0);
+	happens(HOST, 0, 140, FORK, 98, 98, 100, 0, 100, 0);
+	switches(HOST, 0, 150, 0, 0, 100);
+	happens(HOST, 0, 160, KVM_ENTRY, 100, 0);
+	exits(HOST, 0, 170, 100, EXIT_MSR);
+	world_close(300);
+	assert_runs(0, 115, "vm/0 7 task");
+	assert_runs(0, 160, "vm-100/0 - guest");
+
+	/* The VM's trace begins after the first one's end: it is the second one's. */
+	world_open(2);
+	happens(HOST, 0, 140, FORK, 98, 98, 100, 0, 100, 0);
+	switches(HOST, 0, 150, 0, 0, 100);
+	enters(HOST, 0, 160, 100);
+	switches(VM, 0, 162, 0, 0, 7);
+	exits(HOST, 0, 170, 100, EXIT_MSR);
+	world_close(300);
+	assert_runs(0, 165, "vm/0 7 task");
+}
+
+/* That thread 100 ended was not seen.  A process has a number only when nobody else has. */
+static void a_reused_pid_is_not_the_traced_vms(void **state)
+{
+	(void)state;
+	for (int before = 0; before < 2; before++) {
+		world_with_one_vcpu_known();
+		if (before)
+			happens(HOST, 0, 50, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"), 5);
+		switches(HOST, 0, 60, 0, 0, 100);
+		enters(HOST, 0, 70, 100);
+		exits(HOST, 0, 80, 100, EXIT_HLT);
+		switches(HOST, 0, 90, 100, ASLEEP, 0);
+		if (!before)
+			happens(HOST, 0, 95, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"), 5);
+		happens(HOST, 1, 100, FORK, 1, 1, 99, 0, 99, 0);
+		happens(HOST, 1, 110, FORK, 99, 99, 101, 0, 99, 0);
+		switches(HOST, 1, 120, 0, 0, 101);
+		happens(HOST, 1, 130, KVM_ENTRY, 101, 1);
+		world_close(300);
+		assert_runs(0, 70, "vm/0 - guest");
+		assert_runs(1, 130, "vm-99/1 - guest");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_reused_pid_is_another_vm),
+		cmocka_unit_test(a_reused_tid_is_not_the_traced_vms),
+		cmocka_unit_test(a_reused_pid_is_not_the_traced_vms),
 		cmocka_unit_test(entry_and_exit_move_between_host_and_guest),
 		cmocka_unit_test(an_interrupt_ends_guest_mode_before_the_exit_event),
 		cmocka_unit_test(a_preempted_vcpu_keeps_its_guest_state),
@@ -1088,6 +1182,8 @@ int main(void)
 		cmocka_unit_test(vcpus_that_wake_each_other_are_one_vm),
 		cmocka_unit_test(vcpus_that_enter_the_same_nested_vcpu_are_one_vm),
 		cmocka_unit_test(equal_images_are_not_one_vm),
+		cmocka_unit_test(a_vcpu_that_two_vms_wake_is_neither_ones),
+		cmocka_unit_test(a_vm_that_shares_with_two_is_neither),
 		cmocka_unit_test(an_unsound_vcpu_id_is_not_used),
 		cmocka_unit_test(nested_vms_show_in_the_host_alone),
 		cmocka_unit_test(nested_vms_without_identity_are_one),
