@@ -229,6 +229,27 @@ static void drop_later(struct walk *w, struct perf_cpu *c, uint64_t time)
 		w->last = NULL;
 }
 
+/* Nobody knows which is wrong: the time of a record behind a hole, or those in front of it. */
+static void judge_misplaced(struct walk *w, struct perf_cpu *c, const struct perf_record *r,
+			    uint64_t at, uint64_t time)
+{
+	bool far = time + PERF_FAR_NS < c->max;
+	bool chained = far && time >= c->far_time && time < c->far_time + PERF_FAR_NS;
+	enum perf_level level;
+
+	w->astray++;
+	hole(w);
+	c->far_behind = chained ? c->far_behind + 1 : far;
+	c->far_time = time;
+	if (far) { /* the record; but so many of them, in order, are right */
+		if (c->far_behind == CHAIN)
+			drop_later(w, c, time);
+	} else if (find_level(w, r, &level) && perf_order_breaks(&c->order, level, time) &&
+		   !is_copy(w, c, r, at)) {
+		drop_later(w, c, time);
+	}
+}
+
 static int take_in_order(struct walk *w, struct perf_cpu *c, const struct perf_record *r,
 			 uint64_t at, uint64_t time)
 {
@@ -272,11 +293,7 @@ static int take_sample(struct walk *w, const struct perf_record *r, uint64_t at)
 		return -ENOMEM;
 	judge_last(w, c, place.time);
 	if (is_misplaced(w, c, place.time)) {
-		w->astray++;
-		hole(w);
-		/* So many of them are right, and what was before the hole is not. */
-		if (place.time + PERF_FAR_NS < c->max && ++c->far_behind == CHAIN)
-			drop_later(w, c, place.time);
+		judge_misplaced(w, c, r, at, place.time);
 		return 0;
 	}
 	c->far_behind = 0;
@@ -569,7 +586,7 @@ static void judge_begins(struct walk *w)
 		c->nr--;
 		memmove(c->blocks, c->blocks + 1, c->nr * sizeof(*c->blocks));
 		c->blocks[0].before = 0;
-		c->blocks[0].gap = false;
+		c->blocks[0].gap = c->dropped;
 		w->astray++;
 		hole(w);
 	}

@@ -26,6 +26,8 @@ bool perf_order_breaks(const struct perf_order *o, enum perf_level level, uint64
 
 void perf_order_take(struct perf_order *o, enum perf_level level, uint64_t time)
 {
+	for (unsigned i = 0; i < PERF_NR_LEVELS; i++)
+		time = o->latest[i] > time ? o->latest[i] : time;
 	o->latest[level] = time;
 	o->until = 0;
 }

@@ -9,7 +9,8 @@
  * What interrupts it between the two takes both, and so stands before it and is later.  Nothing else
  * does: perf records no event of a level within another one of the same level
  * (linux/kernel/events/internal.h, get_recursion_context()).  So no record is earlier than one
- * before it of its own level, or of one that it can interrupt.
+ * before it of its own level, or of one that it can interrupt; nor than what stood before that one,
+ * of whatever level: that had its place, too, when this one's time was taken.
  *
  *	if (perf_order_breaks(&o, level, time))
  *		perf_order_restart(&o, time);

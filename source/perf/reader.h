@@ -133,7 +133,9 @@ struct perf_cpu {
 	uint64_t copied; /* the record that the next one may be a copy of; 0 none */
 	bool dropped; /* records that were taken */
 	uint32_t copies_sought;
-	uint32_t far_behind; /* samples in a row that are far behind what was before the last hole */
+	uint32_t far_behind; /* samples in a row, in order, that are far behind what was before the
+				last hole */
+	uint64_t far_time;   /* of the last one that is behind it */
 };
 
 struct perf_index {

@@ -393,6 +393,7 @@ class Perf:
         self.data = data = file.read_bytes()
         *_, self.at, self.length = self.HEADER.unpack_from(data)
         self.packed = any(struct.unpack_from("<I", data, at)[0] == PERF_COMPRESSED for at in self.borders(data))
+        self.own = {}  # each CPU's samples
 
     def kinds(self):
         return ["bytes zeroed", "bytes removed", "bytes overwritten", "records removed, not said",
@@ -426,8 +427,10 @@ class Perf:
 
         def cpu(other):
             return struct.unpack_from("<I", self.data, other + PERF_CPU_AT)[0]
-        nr = bisect.bisect_left(samples, at)
-        near = [time(other) for other in samples[max(0, nr - PERF_BESIDE):nr + PERF_BESIDE] if cpu(other) == cpu(at)]
+        self.own = self.own or {one: [other for other in samples if cpu(other) == one] for one in {*map(cpu, samples)}}
+        own = self.own[cpu(at)]
+        nr = bisect.bisect_left(own, at)
+        near = [time(other) for other in own[max(0, nr - PERF_BESIDE):nr + PERF_BESIDE]]
         altered = [time(at) ^ 1 << bit for bit in range(12, 48)]
         data[at + PERF_TIME_AT:at + PERF_TIME_AT + 8] = struct.pack(
             "<Q", rng.choice([one for one in altered if not min(near) <= one <= max(near)]))

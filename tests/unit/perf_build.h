@@ -122,6 +122,11 @@ static inline void perf_in_interrupt(struct buf *b, size_t at)
 	b->data[at + 8 + 48 + 4 + 2] = 0x08;
 }
 
+static inline void perf_in_softirq(struct buf *b, size_t at)
+{
+	b->data[at + 8 + 48 + 4 + 2] = 0x10;
+}
+
 static inline void perf_softirq(struct buf *b, unsigned cpu, uint64_t time, uint32_t vec)
 {
 	struct buf data = {0}, raw = {0};

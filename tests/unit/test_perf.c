@@ -245,7 +245,8 @@ static void clocks_are_told_apart(void **state)
 	}
 }
 
-/* An interrupt's event may stand before the event that it interrupted, in the next round, too. */
+/* An interrupt's event may stand before the events that it interrupted, one of each level, in the
+ * next round, too. */
 static void records_are_sorted_by_time(void **state)
 {
 	struct buf b = {0};
@@ -257,17 +258,19 @@ static void records_are_sorted_by_time(void **state)
 	at = b.len;
 	perf_switch(&b, 0, 1300, 1, 2, "b");
 	perf_in_interrupt(&b, at);
-	perf_softirq(&b, 0, 1200, 3);
+	at = b.len;
+	perf_switch(&b, 0, 1250, 1, 2, "b");
+	perf_in_softirq(&b, at);
 	perf_finished_round(&b);
 	perf_switch(&b, 1, 1000, 1, 2, "c");
 	perf_finished_round(&b);
-	perf_softirq(&b, 0, 1250, 4);
+	perf_softirq(&b, 0, 1200, 4);
 	perf_switch(&b, 0, 1400, 2, 1, "d");
 	o = opened(&plain, &b);
 	assert_int_equal(o->nr, 6);
 	assert_int_equal(o->events[1].time.v, 1200);
+	assert_int_equal(o->events[1].arg[0], 4);
 	assert_int_equal(o->events[2].time.v, 1250);
-	assert_int_equal(o->events[2].arg[0], 4);
 	assert_int_equal(o->events[3].time.v, 1300);
 	assert_int_equal(o->trace->problems.nr, 0);
 	close_opened(o);
@@ -567,6 +570,30 @@ static void times_that_go_back_are_a_gap(void **state)
 	}
 }
 
+/* An interrupt's event is later than the one that it interrupted, and than no more. */
+static void an_interrupt_is_later_than_one_event_behind_it(void **state)
+{
+	(void)state;
+	for (unsigned behind = 1; behind < 3; behind++) {
+		struct buf b = {0};
+		struct opened *o;
+		size_t at;
+
+		perf_switch(&b, 0, 1000, 0, 7, "seven");
+		at = b.len;
+		perf_switch(&b, 0, 1500, 7, 7, "seven");
+		perf_in_interrupt(&b, at);
+		for (unsigned i = 0; i < behind; i++)
+			perf_switch(&b, 0, 1300 + 100 * i, 7, 7, "seven");
+		perf_switch(&b, 0, 1600, 7, 7, "seven");
+		o = opened(&plain, &b);
+		assert_int_equal(o->nr, behind == 1 ? 4 : 1);
+		assert_int_equal(o->events[o->nr - 1].time.v, 1600);
+		assert_int_equal(o->trace->loss.unknown, behind > 1);
+		close_opened(o);
+	}
+}
+
 /* A sample says twice on which CPU it was made: by its number, too. */
 static void a_cpu_that_is_not_its_numbers_is_a_gap(void **state)
 {
@@ -612,18 +639,20 @@ static void numbers_of_no_one_cpu_prove_nothing(void **state)
 }
 
 /* Records that stand where others were are older than what was before the hole, whatever kind comes
- * first. */
+ * first.  Which of them are wrong nobody knows: what is between two holes is believed, or not. */
 static void older_records_behind_a_hole_are_none(void **state)
 {
 	(void)state;
 	for (unsigned first = 0; first < 3; first++) {
 		struct buf b = {0};
 		struct opened *o;
-		size_t at;
+		size_t holes[2] = {0};
 
-		for (unsigned i = 0; i < 8; i++)
+		for (unsigned i = 0; i < 8; i++) {
+			holes[0] = i == 3 ? b.len : holes[0];
 			perf_switch(&b, 0, 1000 + 100 * i, 0, 7, "seven");
-		at = b.len;
+		}
+		holes[1] = b.len;
 		perf_switch(&b, 0, 1800, 0, 7, "seven");
 		if (first == 1)
 			perf_comm(&b, 0, 1250, 5, 6, "six");
@@ -632,12 +661,13 @@ static void older_records_behind_a_hole_are_none(void **state)
 		for (unsigned i = 0; i < 4; i++)
 			perf_switch(&b, 0, 1300 + 50 * i, 0, 7, "seven");
 		perf_switch(&b, 0, 2000, 0, 7, "seven");
-		memset(b.data + at, 0, 40);
+		for (unsigned i = 0; i < ARRAY_SIZE(holes); i++)
+			memset(b.data + holes[i], 0, 40);
 		o = opened(&plain, &b);
-		assert_int_equal(o->nr, 7 + 2); /* what stands before the damage is left out, too */
-		assert_int_equal(o->events[6].time.v, 1600);
-		is_lost(&o->events[7], 0, 1600, 2000);
-		assert_int_equal(o->events[8].time.v, 2000);
+		assert_int_equal(o->nr, 2 + 2); /* what stands before the damage is left out, too */
+		assert_int_equal(o->events[1].time.v, 1100);
+		is_lost(&o->events[2], 0, 1100, 2000);
+		assert_int_equal(o->events[3].time.v, 2000);
 		close_opened(o);
 	}
 }
@@ -1103,6 +1133,7 @@ int main(void)
 		cmocka_unit_test(what_stands_before_damage_has_no_time),
 		cmocka_unit_test(times_far_from_their_neighbours_are_gaps),
 		cmocka_unit_test(times_that_go_back_are_a_gap),
+		cmocka_unit_test(an_interrupt_is_later_than_one_event_behind_it),
 		cmocka_unit_test(a_cpu_that_is_not_its_numbers_is_a_gap),
 		cmocka_unit_test(numbers_of_no_one_cpu_prove_nothing),
 		cmocka_unit_test(older_records_behind_a_hole_are_none),
