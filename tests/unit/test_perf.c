@@ -648,6 +648,25 @@ static void numbers_of_no_one_cpu_prove_nothing(void **state)
 	close_opened(o);
 }
 
+/* Opened for threads, a number is a thread's: two that are mostly on one CPU, one of which moves. */
+static void numbers_of_threads_prove_nothing(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		size_t at = b.len;
+
+		perf_switch(&b, i % 2, 1000 + 100 * i, 0, 7, "seven");
+		set_uint(b.data + at + 40, i > 36, 4, false);
+	}
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 40);
+	assert_int_equal(o->trace->problems.nr, 0);
+	close_opened(o);
+}
+
 /* Records that stand where others were are older than what was before the hole, whatever kind comes
  * first. */
 static void older_records_behind_a_hole_are_none(void **state)
@@ -1143,6 +1162,7 @@ int main(void)
 		cmocka_unit_test(times_that_go_back_are_a_gap),
 		cmocka_unit_test(a_cpu_that_is_not_its_numbers_is_a_gap),
 		cmocka_unit_test(numbers_of_no_one_cpu_prove_nothing),
+		cmocka_unit_test(numbers_of_threads_prove_nothing),
 		cmocka_unit_test(older_records_behind_a_hole_are_none),
 		cmocka_unit_test(a_cpu_that_goes_on_alone_is_believed),
 		cmocka_unit_test(a_first_time_far_from_the_next_is_none),
