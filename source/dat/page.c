@@ -78,6 +78,7 @@ static void note_thread(struct page_look *look, const struct dat_events *events,
 		look->first = tid;
 	look->breaks |= look->running >= 0 && tid != look->running && tid != look->leaving;
 	if (plan->kind == EV_SCHED_SWITCH) {
+		look->switches = true;
 		look->leaving = tid;
 		look->running = switch_to(plan, data, swap);
 	} else if (tid != look->leaving) {
@@ -261,7 +262,8 @@ bool page_is_foreign(struct page_run *run, const uint8_t *page)
 	before = &see(run, page - run->page_size)->look;
 	here = &see(run, page)->look;
 	behind = &see(run, page + run->page_size)->look;
-	return before->running >= 0 && here->running >= 0 && behind->first >= 0 &&
+	return (before->switches || here->switches || behind->switches) &&
+	       before->running >= 0 && here->running >= 0 && behind->first >= 0 &&
 	       !here->head.lost && !behind->head.lost && !before->breaks && !here->breaks &&
 	       !behind->breaks && !is_led_to(before, here->first) &&
 	       !is_led_to(here, behind->first);

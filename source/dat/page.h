@@ -122,6 +122,7 @@ struct page_look {
 	int32_t first;              /* thread of its first one; -1 there is none */
 	int32_t leaving, running;   /* ... that its last switch took the CPU from, and gave it to; -1 not known */
 	bool breaks;                /* a thread recorded that no switch had led to */
+	bool switches;              /* switches are recorded */
 };
 
 enum page_state {
@@ -177,7 +178,8 @@ static inline bool page_is_astray(const struct page_run *run, const uint8_t *pag
 /*
  * Whether a page in place by its times is another CPU's, or another machine's: a page does not say whose it is.
  * Its threads follow each other, and so do those of the page in front and of the one behind; but not across either
- * border.  (A kernel that leaves out switches does so within pages, too.)
+ * border.  (A kernel that leaves out switches does so within pages, too.)  That tells something only
+ * where switches are recorded: one of the three has one.
  */
 bool page_is_foreign(struct page_run *run, const uint8_t *page);
 

@@ -181,7 +181,7 @@ static bool learn_common(struct builder *b, const struct dat_layout *l)
 		return false;
 	form->type_offset = type->offset;
 	form->tid_offset = tid->offset;
-	form->flags_offset = flags && flags->size == 1 ? flags->offset : 0;
+	form->flags_offset = flags && flags->size == 1 && flags->offset < end ? flags->offset : 0;
 	form->common_len = (uint16_t)end;
 	b->has_common = true;
 	return true;

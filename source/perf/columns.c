@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which CPU's each column of numbers is (struct perf_id): that of most of its samples.  Where these
- * are of many CPUs, the event was opened for threads, and nothing follows.
+ * are of many CPUs, the event was opened for threads, and nothing follows.  Nor does it where a thread
+ * may have stayed on one CPU for long (perf record --per-thread): where there is one column only, or
+ * two are of one CPU.
  */
 #include "source/perf/reader.h"
 
@@ -32,6 +34,23 @@ static uint32_t nr_columns(const struct perf_attrs *a)
 	return nr;
 }
 
+static bool are_of_cpus(const struct perf_column *columns, uint32_t nr)
+{
+	uint64_t taken[TRACE_CPUS_MAX / 64] = {0};
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint64_t bit = 1ull << columns[i].cpu % 64;
+		uint64_t *word = &taken[columns[i].cpu % TRACE_CPUS_MAX / 64];
+
+		if (!perf_column_is_sure(&columns[i]))
+			continue;
+		if (*word & bit)
+			return false;
+		*word |= bit;
+	}
+	return nr > 1;
+}
+
 int perf_columns_learn(struct perf *p)
 {
 	struct perf_attrs *a = &p->attrs;
@@ -56,6 +75,6 @@ int perf_columns_learn(struct perf *p)
 			vote(&columns[id->column], cpu);
 	}
 	a->columns = columns;
-	a->nr_columns = nr;
+	a->nr_columns = are_of_cpus(columns, nr) ? nr : 0;
 	return 0;
 }

@@ -16,9 +16,6 @@ enum {
 #define FLAG_SAMPLE_ID_ALL (1ull << 18)
 #define FLAG_USE_CLOCKID (1ull << 25)
 #define FLAG_WRITE_BACKWARD (1ull << 27)
-/* So many samples of a column, and so few of them of another CPU, are no accident. */
-#define COLUMN_LEAST 8
-#define COLUMN_SHARE 8
 
 bool perf_record_read(const uint8_t *file, uint64_t pos, uint64_t end, struct perf_record *out)
 {
@@ -274,7 +271,7 @@ static bool is_of_other_cpu(const struct perf_attrs *a, const struct perf_record
 	if (!id || id->column >= a->nr_columns)
 		return false;
 	c = &a->columns[id->column];
-	return c->cpu != cpu && c->same >= COLUMN_LEAST && c->others <= c->same / COLUMN_SHARE;
+	return c->cpu != cpu && perf_column_is_sure(c);
 }
 
 enum perf_sample_state perf_sample_place(const struct perf_attrs *a, const struct perf_record *r,

@@ -77,6 +77,15 @@ struct perf_column {
 	uint32_t others;
 };
 
+/* So many samples of a column, and so few of them of another CPU, are no accident. */
+#define COLUMN_LEAST 8
+#define COLUMN_SHARE 8
+
+static inline bool perf_column_is_sure(const struct perf_column *c)
+{
+	return c->same >= COLUMN_LEAST && c->others <= c->same / COLUMN_SHARE;
+}
+
 /* All events that were recorded. */
 struct perf_attrs {
 	struct perf_attr *list; /* owned */

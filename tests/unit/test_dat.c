@@ -777,6 +777,34 @@ static void a_page_of_another_cpu_is_not_believed(void **state)
 	}
 }
 
+/* Where no switch is recorded, threads need not follow each other. */
+static void threads_tell_nothing_without_switches(void **state)
+{
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages p = {.form = &plain6};
+
+	(void)state;
+	for (int32_t i = 0; i < 10; i++) {
+		struct buf b = {0};
+
+		page_begin(&p, 1000 * ((uint64_t)i + 1));
+		payload_common(&b, ID_SOFTIRQ, i + 1);
+		put_uint(&b, 3, 4);
+		page_record(&p, 1, b.data, b.len);
+		page_end(&p);
+		free(b.data);
+	}
+	open_pages(o, &plain6, &p, 1);
+	read_all(o);
+	assert_int_equal(o->nr, 10);
+	for (unsigned i = 0; i < o->nr; i++)
+		assert_int_equal(o->events[i].tid, i + 1);
+	assert_int_equal(o->trace->problems.nr, 0);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
+}
+
 /* Pages in each other's place, and one over another: of two that are not in order the second is not
  * believed, and the gap is where it is missing. */
 static void pages_that_changed_places(void **state)
@@ -1857,6 +1885,7 @@ int main(void)
 		cmocka_unit_test(a_page_of_another_time_is_not_believed),
 		cmocka_unit_test(a_late_page_in_front_of_the_last_is_a_gap_at_the_end),
 		cmocka_unit_test(a_page_of_another_cpu_is_not_believed),
+		cmocka_unit_test(threads_tell_nothing_without_switches),
 		cmocka_unit_test(a_first_page_far_too_early_is_not_believed),
 		cmocka_unit_test(pages_of_a_cpu_that_sleeps_for_hours_are_believed),
 		cmocka_unit_test(the_kernels_count_of_lost_events_is_not_added_to_the_pages),

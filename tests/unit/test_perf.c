@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source/perf: perf.data files made here, byte by byte, are read right; broken ones do no harm. */
+#define _GNU_SOURCE
 #include "tests/unit/unit.h"
 
 #include "source/perf/reader.h"
@@ -274,6 +275,42 @@ static void records_are_sorted_by_time(void **state)
 	assert_int_equal(o->events[3].time.v, 1300);
 	assert_int_equal(o->trace->problems.nr, 0);
 	close_opened(o);
+}
+
+static void replace_all(struct buf *b, const char *from, const char *to)
+{
+	size_t len = strlen(from);
+	uint8_t *hit = b->data;
+
+	assert_int_equal(len, strlen(to));
+	while ((hit = memmem(hit, b->len - (size_t)(hit - b->data), from, len)))
+		memcpy(hit, to, len);
+}
+
+/* A field of that name which is none of the common ones may lie anywhere, behind the record, too. */
+static void flags_that_are_not_common_are_not_looked_at(void **state)
+{
+	struct opened *o = calloc(1, sizeof(*o));
+	struct buf records = {0}, file;
+	const struct perf_stream *ps;
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++)
+		perf_switch(&records, 0, 1000 + i, 0, 1, "a");
+	perf_build(&plain, &records, &file);
+	replace_all(&file, "common_flags;", "other__flags;");
+	replace_all(&file, "unsigned char common_preempt_count;\toffset:3;",
+		    "unsigned     char common_flags;\toffset:60000;");
+	open_bytes(o, file.data, file.len);
+	assert_string_equal(o->err.text, "");
+	read_all(o);
+	assert_int_equal(o->nr, 8);
+	ps = o->trace->streams[0].reader;
+	assert_true(ps->perf->events.form.flags_offset < ps->perf->events.form.common_len);
+	close_file(o);
+	free(file.data);
+	free(records.data);
+	free(o);
 }
 
 /* Who looks for a time finds the packet by its begin. */
@@ -635,6 +672,25 @@ static void numbers_of_no_one_cpu_prove_nothing(void **state)
 	}
 	o = opened(&plain, &b);
 	assert_int_equal(o->nr, 40);
+	close_opened(o);
+}
+
+/* Opened for threads, a number is a thread's: two that are mostly on one CPU, one of which moves. */
+static void numbers_of_threads_prove_nothing(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		size_t at = b.len;
+
+		perf_switch(&b, i % 2, 1000 + 100 * i, 0, 7, "seven");
+		set_uint(b.data + at + 40, i > 36, 4, false);
+	}
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 40);
+	assert_int_equal(o->trace->problems.nr, 0);
 	close_opened(o);
 }
 
@@ -1122,6 +1178,7 @@ int main(void)
 		cmocka_unit_test(samples_without_a_number_are_told_apart_by_their_record),
 		cmocka_unit_test(clocks_are_told_apart),
 		cmocka_unit_test(records_are_sorted_by_time),
+		cmocka_unit_test(flags_that_are_not_common_are_not_looked_at),
 		cmocka_unit_test(a_packet_begins_with_the_first_of_all_its_records),
 		cmocka_unit_test(what_is_there_twice_counts_once),
 		cmocka_unit_test(names_written_twice_are_no_news),
@@ -1136,6 +1193,7 @@ int main(void)
 		cmocka_unit_test(an_interrupt_is_later_than_one_event_behind_it),
 		cmocka_unit_test(a_cpu_that_is_not_its_numbers_is_a_gap),
 		cmocka_unit_test(numbers_of_no_one_cpu_prove_nothing),
+		cmocka_unit_test(numbers_of_threads_prove_nothing),
 		cmocka_unit_test(older_records_behind_a_hole_are_none),
 		cmocka_unit_test(a_cpu_that_goes_on_alone_is_believed),
 		cmocka_unit_test(a_first_time_far_from_the_next_is_none),
