@@ -107,8 +107,8 @@ static const char *before_levels(const struct start *s, ns_t until)
 
 	if (!first_milestone(s, "level", s->at, &ms) || ms.at >= until)
 		return "kernel";
-	return !strcmp(ms.text, "console") || !strcmp(ms.text, "start_kernel") ? "kernel: start" :
-										  "kernel";
+	return !strcmp(ms.text, "console") || !strcmp(ms.text, "start_kernel") ? "kernel: start"
+									       : "kernel";
 }
 
 /* "kernel: early" ... from the machine's own trace, up to the first after @until. */
@@ -157,7 +157,8 @@ static ns_t settled_at(struct start *s)
 
 		if (state == ATTR_NONE)
 			continue;
-		s->ret = sonde_interval_walk(s->run, state, s->at, sonde_run_end(s->run), first_long_sleep, &one);
+		s->ret = sonde_interval_walk(s->run, state, s->at, sonde_run_end(s->run),
+					     first_long_sleep, &one);
 		last = one.at > last ? one.at : last;
 	}
 	return last == NS_MIN ? NS_MAX : last;

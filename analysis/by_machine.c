@@ -30,7 +30,8 @@ static int group(struct by_machine *b, const struct source *s, int64_t nr)
 	b->rows = malloc(((size_t)nr + 1) * sizeof(*b->rows));
 	if (!b->first || !b->rows)
 		return -ENOMEM;
-	/* Counted two places behind: while they are put where they belong, each machine's begin moves to its end. */
+	/* Counted two places behind: while they are put where they belong, each machine's begin
+	 * moves to its end. */
 	for (int64_t row = 0; row < nr; row++) {
 		int64_t machine = machine_of(s, row);
 
@@ -53,8 +54,8 @@ int by_machine_init(struct by_machine *b, const struct sonde_run *run, enum run_
 	return group(b, &(struct source){.run = run, .table = table}, run->tables[table].nr_rows);
 }
 
-int by_machine_init_facts(struct by_machine *b, const struct sonde_run *run, const struct sonde_facts *f,
-			  const char *column)
+int by_machine_init_facts(struct by_machine *b, const struct sonde_run *run,
+			  const struct sonde_facts *f, const char *column)
 {
 	int at = sonde_facts_column(f, column);
 

@@ -5,8 +5,9 @@
 #include "analysis/facts.h"
 
 /*
- * The rows of a table or of facts, machine by machine: for who asks of each machine for its own, which with very many VMs
- * must not mean to go through those of all.  Rows that name no machine that there is are left out.
+ * The rows of a table or of facts, machine by machine: for who asks of each machine for its own,
+ * which with very many VMs must not mean to go through those of all.  Rows that name no machine
+ * that there is are left out.
  *
  * Zero-initialise, by_machine_release() at the end.
  */
@@ -18,12 +19,13 @@ struct by_machine {
 /* Those of a table whose column 0 is "machine".  0 or -ENOMEM. */
 int by_machine_init(struct by_machine *b, const struct sonde_run *run, enum run_table table);
 /* The same of facts, by a column that names a machine. */
-int by_machine_init_facts(struct by_machine *b, const struct sonde_run *run, const struct sonde_facts *f,
-			  const char *column);
+int by_machine_init_facts(struct by_machine *b, const struct sonde_run *run,
+			  const struct sonde_facts *f, const char *column);
 void by_machine_release(struct by_machine *b);
 
 /* Those of @machine, which there is; *@nr takes their number. */
-static inline const uint32_t *by_machine_rows(const struct by_machine *b, int64_t machine, uint32_t *nr)
+static inline const uint32_t *by_machine_rows(const struct by_machine *b, int64_t machine,
+					      uint32_t *nr)
 {
 	*nr = b->first[machine + 1] - b->first[machine];
 	return b->rows + b->first[machine];

@@ -37,10 +37,11 @@ static inline bool run_has_row(const struct sonde_run *run, enum run_table table
 	return row >= 0 && row < run_nr_rows(run, table);
 }
 
-/* sonde_<name>_get_sized(), by read_<name>().  Mostly the caller's struct is the same: then it is written at once. */
+/* sonde_<name>_get_sized(), by read_<name>().  Mostly the caller's struct is the same: then it is
+ * written at once. */
 #define SIZED(name)                                                                                \
 	int sonde_##name##_get_sized(const struct sonde_run *run, int64_t row,                     \
-				 struct sonde_##name *out, size_t out_bytes)                       \
+				     struct sonde_##name *out, size_t out_bytes)                   \
 	{                                                                                          \
 		struct sonde_##name own;                                                           \
 		int ret;                                                                           \

@@ -26,7 +26,7 @@ struct comparison {
 	struct measures before, after;
 	const struct match *match;
 	bool same_unit, is_ns;
-	unsigned nr_cpus;    /* physical ones of the second run */
+	unsigned nr_cpus;   /* physical ones of the second run */
 	struct pair *pairs; /* owned */
 	unsigned nr;
 	double *p; /* owned, of those pairs that are told, in their order */

@@ -50,9 +50,10 @@ struct known {
 struct measures {
 	struct arena arena;
 	const char *const *names; /* per machine: what it is called here; NULL: by its name */
-	struct measure *list; /* owned */
+	struct measure *list;	  /* owned */
 	size_t nr, room;
-	struct map by_hash;  /* measures_hash() -> the last of the list that has it, counted from 1 */
+	struct map
+		by_hash; /* measures_hash() -> the last of the list that has it, counted from 1 */
 	struct known *known; /* owned */
 	size_t nr_known, known_room;
 	struct map known_by_hash;

@@ -99,7 +99,8 @@ const struct analysis level_time_analysis = {
 
 /* ---- container ----------------------------------------------------------------------------- */
 
-static bool container_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
+static bool container_cells(struct sonde_run *run, const struct usage_sum *u,
+			    union sonde_cell *cells)
 {
 	struct sonde_thread t;
 	struct sonde_pid_ns ns;

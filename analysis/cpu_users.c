@@ -184,8 +184,8 @@ struct adding {
 	void *data;
 };
 
-/* This is where most of the time goes that facts take of what had the CPUs.  Behind the last interval stands where it ends,
- * which is @run->to or later. */
+/* This is where most of the time goes that facts take of what had the CPUs.  Behind the last
+ * interval stands where it ends, which is @run->to or later. */
 unsigned cpu_run_add(const struct cpu_run *run, ns_t until, const struct culprits *culprits,
 		     struct use_sums *out)
 {

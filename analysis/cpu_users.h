@@ -30,10 +30,10 @@ struct cpu_user {
 	ns_t from, to;
 };
 
-/* The same, many at a time: intervals of the physical CPU's `runs` that cover [from, to), of which only the
- * first and the last may stick out. */
+/* The same, many at a time: intervals of the physical CPU's `runs` that cover [from, to), of which
+ * only the first and the last may stick out. */
 struct cpu_run {
-	int64_t on;	/* CPU row of the physical CPU, -1 unknown */
+	int64_t on;		/* CPU row of the physical CPU, -1 unknown */
 	struct strip_list list; /* the value is a context's row + 1, 0 unknown */
 	ns_t from, to;
 	bool is_last; /* that is all for now that is asked of this CPU */
@@ -62,8 +62,8 @@ unsigned cpu_run_add(const struct cpu_run *run, ns_t until, const struct culprit
 /* The run's own, made when first asked for; it goes with the run.  0 or -ENOMEM. */
 int cpu_users_get(struct cpu_users **out, struct sonde_run *run);
 
-/* Who had CPU @number of @machine in [from, to); @each returns false to stop.  It must not ask for what ran
- * on a physical CPU.  Negative @number: the CPU is not known. */
+/* Who had CPU @number of @machine in [from, to); @each returns false to stop.  It must not ask for
+ * what ran on a physical CPU.  Negative @number: the CPU is not known. */
 int cpu_users_runs(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		   bool (*each)(const struct cpu_run *run, void *data), void *data);
 
@@ -72,17 +72,19 @@ int cpu_users_walk(struct cpu_users *u, unsigned machine, int number, ns_t from,
 		   bool (*each)(const struct cpu_user *user, void *data), void *data);
 
 /*
- * The same, summed up: culprits in the order in which each was met first; where the CPU is a vCPU's,
- * separately for each time that it was on one physical CPU.  For who does not ask when each piece
- * was.
+ * The same, summed up: culprits in the order in which each was met first; where the CPU is a
+ * vCPU's, separately for each time that it was on one physical CPU.  For who does not ask when each
+ * piece was.
  */
 int cpu_users_sum(struct cpu_users *u, unsigned machine, int number, ns_t from, ns_t to,
 		  bool (*each)(const struct cpu_use *use, void *data), void *data);
 
-/* For who will follow all CPUs through a window: reads what physical CPUs ran in it at once.  0, -errno. */
+/* For who will follow all CPUs through a window: reads what physical CPUs ran in it at once.  0,
+ * -errno. */
 int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end);
 
-/* Until when all of that is at hand, NS_MAX when there is nothing to read; @begin: it is too much. */
+/* Until when all of that is at hand, NS_MAX when there is nothing to read; @begin: it is too much.
+ */
 ns_t cpu_users_held(struct cpu_users *u, ns_t begin);
 
 /* The parent's CPU that a vCPU (a CPU row) is on at @t, or that it lost; when it was woken and

@@ -64,8 +64,9 @@ static int64_t first_waker(const struct path_walker *w, ns_t birth)
 	struct sonde_context c;
 
 	if (w->waker == ATTR_NONE || sonde_interval_at(w->f->run, w->state, birth, &first) ||
-	    first.value != THREAD_RUNNABLE || sonde_interval_at(w->f->run, w->waker, birth, &none) ||
-	    none.value || none.end > first.end || none.end >= sonde_run_end(w->f->run) ||
+	    first.value != THREAD_RUNNABLE ||
+	    sonde_interval_at(w->f->run, w->waker, birth, &none) || none.value ||
+	    none.end > first.end || none.end >= sonde_run_end(w->f->run) ||
 	    sonde_interval_at(w->f->run, w->waker, none.end, &woken) || !woken.value ||
 	    sonde_context_get(w->f->run, (int64_t)woken.value - 1, &c))
 		return -1;

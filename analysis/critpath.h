@@ -9,10 +9,10 @@
  *
  * While the thread wants to run, the path is its own.  While it sleeps, the path is that of whoever
  * woke it at the end of the sleep, over the same time; and so on.  An interrupt handler that wakes
- * a thread of a VM leads outwards: to what woke the vCPU that handled it, when that slept itself; to
- * the vCPU's thread, while that was ready until the handler ran, but did not.  Before a thread was
- * made, the path is its maker's.  Where nobody is known to go on with, the time is a wait, for that interrupt or for what is unknown.  The steps partition
- * the window.
+ * a thread of a VM leads outwards: to what woke the vCPU that handled it, when that slept itself;
+ * to the vCPU's thread, while that was ready until the handler ran, but did not.  Before a thread
+ * was made, the path is its maker's.  Where nobody is known to go on with, the time is a wait, for
+ * that interrupt or for what is unknown.  The steps partition the window.
  */
 enum path_kind {
 	PATH_RUNS,	  /* its code really ran */

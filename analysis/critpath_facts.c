@@ -154,21 +154,22 @@ static void add_step(struct sonde_facts *out, struct sonde_run *run, const struc
 	out->no_memory |= !text;
 	if (!text)
 		return;
-	facts_add(out,
-		  (union sonde_cell[]){
-			  cell_int(step->begin),
-			  cell_int(step->end - step->begin),
-			  cell_int(sonde_thread_get(run, step->thread, &t) ? -1 : (int64_t)t.machine),
-			  cell_int(step->thread),
-			  cell_int(step->depth),
-			  cell_str(kind_names[step->kind]),
-			  cell_str(text),
-			  cell_int(step->on),
-			  cell_int(by.machine),
-			  cell_int(by.thread),
-			  cell_int(by.mode),
-			  cell_int(step->ready),
-		  });
+	facts_add(
+		out,
+		(union sonde_cell[]){
+			cell_int(step->begin),
+			cell_int(step->end - step->begin),
+			cell_int(sonde_thread_get(run, step->thread, &t) ? -1 : (int64_t)t.machine),
+			cell_int(step->thread),
+			cell_int(step->depth),
+			cell_str(kind_names[step->kind]),
+			cell_str(text),
+			cell_int(step->on),
+			cell_int(by.machine),
+			cell_int(by.thread),
+			cell_int(by.mode),
+			cell_int(step->ready),
+		});
 }
 
 static const struct sonde_column columns[] = {

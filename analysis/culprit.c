@@ -45,14 +45,15 @@ static bool number_contexts(struct culprits *all, struct sonde_run *run, struct 
 	for (int64_t i = -1; i < all->nr_contexts; i++) {
 		struct culprit c = make(run, i);
 		struct sonde_context context;
-		int64_t number = keyed_get(
-			keys, (int64_t[NR_CELLS]){c.machine, c.thread, c.mode, c.vcpu});
+		int64_t number =
+			keyed_get(keys, (int64_t[NR_CELLS]){c.machine, c.thread, c.mode, c.vcpu});
 
 		if (number < 0)
 			return false;
 		all->numbers[i + 1] = (uint32_t)number;
-		all->modes[i + 1] = (uint8_t)(sonde_context_get(run, i, &context) ? SONDE_MODE_UNKNOWN
-									       : context.mode);
+		all->modes[i + 1] =
+			(uint8_t)(sonde_context_get(run, i, &context) ? SONDE_MODE_UNKNOWN
+								      : context.mode);
 	}
 	all->nr = (uint32_t)keys->nr;
 	return true;
@@ -85,8 +86,8 @@ static bool make_all(struct culprits *all, struct sonde_run *run)
 	all->nr_contexts = sonde_nr_contexts(run);
 	all->numbers = calloc((size_t)all->nr_contexts + 1, sizeof(*all->numbers));
 	all->modes = calloc((size_t)all->nr_contexts + 1, sizeof(*all->modes));
-	made = all->numbers && all->modes && run_contexts(run) && number_contexts(all, run, &keys) &&
-	       list_culprits(all, &keys, &whos);
+	made = all->numbers && all->modes && run_contexts(run) &&
+	       number_contexts(all, run, &keys) && list_culprits(all, &keys, &whos);
 	keyed_release(&keys);
 	keyed_release(&whos);
 	return made;

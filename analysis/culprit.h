@@ -9,7 +9,8 @@ struct culprit {
 	int64_t machine; /* row of the machine whose code ran, -1 unknown */
 	int64_t thread; /* row, -1 unknown; an interrupt is not the fault of the thread it fell upon
 			 */
-	int64_t mode;	/* enum sonde_mode; SONDE_MODE_TASK: what a thread did, in user space or in the kernel */
+	int64_t mode;	/* enum sonde_mode; SONDE_MODE_TASK: what a thread did, in user space or in
+			   the kernel */
 	int64_t vcpu; /* CPU row when the machine is a VM, or of the vCPU a hypervisor serves; -1 */
 };
 

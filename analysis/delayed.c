@@ -207,9 +207,10 @@ static int find_delays(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 static const struct sonde_column columns[] = {
 	[MACHINE] = {"machine", "MACHINE", SONDE_COL_MACHINE, "whose thread"},
 	[THREAD] = {"thread", "THREAD", SONDE_COL_THREAD, "who was kept from running"},
-	[IN_GUEST] = {"in_guest", "RUNNING", SONDE_COL_BOOL,
-		      "yes: its kernel took it for running, but its vCPU was off the CPU; no: it waited "
-		      "for a CPU of its own machine"},
+	[IN_GUEST] =
+		{"in_guest", "RUNNING", SONDE_COL_BOOL,
+		 "yes: its kernel took it for running, but its vCPU was off the CPU; no: it waited "
+		 "for a CPU of its own machine"},
 	[CULPRIT_MACHINE] = {"culprit_machine", "CULPRIT IN", SONDE_COL_MACHINE,
 			     "machine whose code the physical CPU ran instead"},
 	[CULPRIT] = {"culprit", "CULPRIT", SONDE_COL_THREAD,

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is summed up per exit: of one reason, of one thread in a guest, on vCPUs of one VM.  The sums of
- * reasons and of causes are made of these at the end. */
+/* What is summed up per exit: of one reason, of one thread in a guest, on vCPUs of one VM.  The
+ * sums of reasons and of causes are made of these at the end. */
 enum part_key { PART_THREAD, PART_VM, PART_FROM, PART_NR, PART_ISA, PART_NR_CELLS };
 
 struct part {
@@ -38,7 +38,8 @@ struct current {
 	uint32_t part_at;
 };
 
-/* What a guest's kernel says that it runs on a vCPU: as much as was read at once, and where we are in it. */
+/* What a guest's kernel says that it runs on a vCPU: as much as was read at once, and where we are
+ * in it. */
 struct tasks {
 	struct strip_list list;
 	unsigned at;
@@ -55,13 +56,13 @@ struct pass {
 	struct from_cpu {
 		unsigned machine;
 		uint32_t tasks; /* where its own are */
-	} *cpus;	     /* owned, per CPU row */
-	struct tasks *tasks; /* owned, the same */
-	int64_t *idle;	     /* owned, per machine: thread that stands for its idle ones, + 1 */
+	} * cpus;		/* owned, per CPU row */
+	struct tasks *tasks;	/* owned, the same */
+	int64_t *idle;		/* owned, per machine: thread that stands for its idle ones, + 1 */
 	/* Nested exits of the vCPU at hand. */
 	struct exit_nest *inner; /* of the nested machine that ran last; NULL none */
-	ns_t since;	/* when it exited last */
-	uint64_t exits; /* of its hypervisor since then */
+	ns_t since;		 /* when it exited last */
+	uint64_t exits;		 /* of its hypervisor since then */
 	ns_t exits_ns;
 	bool no_memory;
 };
@@ -162,7 +163,8 @@ static int64_t look_up(struct pass *p, const struct exit_interval *e, uint32_t t
 	return part->count || begin_part(p, part, key) ? number : -1;
 }
 
-/* The same for one whose guest may run another task than at the exit of its kind before; false: no memory. */
+/* The same for one whose guest may run another task than at the exit of its kind before; false: no
+ * memory. */
 static bool find_part(struct pass *p, const struct exit_interval *e, struct current *out)
 {
 	int64_t from = run_exit_kind(p->run, e->kind)->serves;
@@ -300,8 +302,9 @@ static void sum_parts(struct exit_sums *s, const struct keyed *parts)
 	}
 }
 
-/* A damaged file names machines that are not there, and has two CPUs in one place: those have one list of tasks, for
- * a strip that is asked for by two may be gone when the other looks at it again.  False: no memory. */
+/* A damaged file names machines that are not there, and has two CPUs in one place: those have one
+ * list of tasks, for a strip that is asked for by two may be gone when the other looks at it again.
+ * False: no memory. */
 static bool read_cpus(struct pass *p)
 {
 	struct map by_attr = {0};

@@ -10,8 +10,8 @@
 
 /*
  * All that is summed up of exits, from one pass over them: several facts ask for the same window
- * one after the other, so the run keeps the sums of the last window that was asked for, and the longest
- * exits.
+ * one after the other, so the run keeps the sums of the last window that was asked for, and the
+ * longest exits.
  */
 #define EXITS_KEPT (1u << 18) /* 40 bytes each */
 
@@ -54,24 +54,24 @@ struct exit_nest {
 struct exit_sums {
 	struct kept kept;
 	ns_t begin, end;
-	struct keyed reasons;	 /* struct exit_reason */
-	struct keyed causes;	 /* struct exit_cause */
+	struct keyed reasons; /* struct exit_reason */
+	struct keyed causes;  /* struct exit_cause */
 	/* Owned, per machine: as the inner one; then per machine again: of its guests of which it
 	 * is not known which one it was. */
 	struct exit_nest *nests;
-	/* Owned: all exits before which there were less than LONGEST_MAX that took as long and were no
-	 * halts. */
+	/* Owned: all exits before which there were less than LONGEST_MAX that took as long and were
+	 * no halts. */
 	struct exit_interval *list;
 	size_t nr, room;
-	bool all_kept;		     /* they were not more than EXITS_KEPT */
+	bool all_kept; /* they were not more than EXITS_KEPT */
 	struct longest longest;
 };
 
 /* The run's own: it is there until the next question. */
 int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
 		  struct error *err);
-/* Calls @each with the exits that may be among the LONGEST_MAX longest that are no halts, in the order
- * of vCPUs and times; others may be told, too.  False stops. */
+/* Calls @each with the exits that may be among the LONGEST_MAX longest that are no halts, in the
+ * order of vCPUs and times; others may be told, too.  False stops. */
 int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
 		      bool (*each)(const struct exit_interval *list, size_t nr, void *data),
 		      void *data);

@@ -6,10 +6,12 @@
 
 #include "source/exits.h"
 
-/* So many intervals are read at a time in the window; beyond it, it is mostly one that is needed. */
+/* So many intervals are read at a time in the window; beyond it, it is mostly one that is needed.
+ */
 #define READ_ROOM 8192
 #define READ_BEYOND 64
-/* So many of them are gone through before what was found is told: that is then still in the processor's cache. */
+/* So many of them are gone through before what was found is told: that is then still in the
+ * processor's cache. */
 #define SCAN_BATCH 512
 
 enum scan_state {
@@ -81,8 +83,9 @@ static void end_exit(struct scan *s, ns_t t)
 	s->state = SCAN_BETWEEN;
 }
 
-/* How many of the intervals, at the front, are exits of one kind each with the entry after them, as most are: these
- * go into the list.  Where the window begins or ends, each must be looked at for itself. */
+/* How many of the intervals, at the front, are exits of one kind each with the entry after them, as
+ * most are: these go into the list.  Where the window begins or ends, each must be looked at for
+ * itself. */
 static unsigned add_plain(struct scan *s, const ns_t *begins, const uint32_t *values, unsigned nr)
 {
 	bool is_inside = begins[0] >= s->begin && begins[nr - 1] < s->end;
@@ -131,7 +134,8 @@ static bool scan_batch(struct scan *s, const ns_t *begins, const uint32_t *value
 	return tell(s) && more;
 }
 
-/* Goes on at *@at until @until, some intervals at a time; @more: whether there may be more exits of the window. */
+/* Goes on at *@at until @until, some intervals at a time; @more: whether there may be more exits of
+ * the window. */
 static int scan_until(struct scan *s, attr_t attr, ns_t *at, ns_t until, unsigned room, bool *more)
 {
 	while (*more && *at < until) {

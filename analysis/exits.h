@@ -10,8 +10,8 @@
  * lasts as long as the vCPU sleeps.
  */
 struct exit_kind {
-	int64_t reason;	     /* as the hardware gives it */
-	int64_t isa;	     /* 1 Intel, 2 AMD, 0 not told */
+	int64_t reason; /* as the hardware gives it */
+	int64_t isa;	/* 1 Intel, 2 AMD, 0 not told */
 	int64_t serves; /* CPU row: whose code ran until then; -1: of a guest of the vCPU, not known
 			   which */
 	int64_t user_reason; /* why KVM went on to the VMM's user space; -1: it did not */
@@ -25,7 +25,8 @@ struct exit_interval {
 	uint32_t user_kind; /* the same: why it came to the VMM's user space; 0: it did not */
 };
 
-/* A row of table "exit", as long as the run is open; NULL when there is none, or it says that nothing is known. */
+/* A row of table "exit", as long as the run is open; NULL when there is none, or it says that
+ * nothing is known. */
 static inline const struct exit_kind *run_exit_kind(const struct sonde_run *run, int64_t row)
 {
 	return row > 0 && row < run->nr_exit_kinds ? &run->exit_kinds[row] : NULL;

@@ -119,8 +119,8 @@ static int find_facts(struct sonde_facts **out, struct sonde_run *run, const str
 	return 0;
 }
 
-int analysis_facts(struct sonde_facts **out, struct sonde_run *run, const struct analysis *a, ns_t begin,
-	      ns_t end, struct error *err)
+int analysis_facts(struct sonde_facts **out, struct sonde_run *run, const struct analysis *a,
+		   ns_t begin, ns_t end, struct error *err)
 {
 	*out = NULL;
 	if (end < begin)

@@ -17,8 +17,9 @@ struct analysis {
 };
 
 /*
- * A list of very many rows is not written as rows: its analysis keeps what it found in a form of its own, a fraction of
- * their size, and makes a cell when somebody asks for it.  Such a struct begins with this one.
+ * A list of very many rows is not written as rows: its analysis keeps what it found in a form of
+ * its own, a fraction of their size, and makes a cell when somebody asks for it.  Such a struct
+ * begins with this one.
  */
 struct facts_log {
 	union sonde_cell (*cell)(const struct facts_log *log, size_t row, unsigned column);
@@ -29,12 +30,13 @@ struct sonde_facts {
 	const struct sonde_analysis *analysis;
 	struct arena arena;	  /* owned: strings made by the analysis */
 	struct facts_log *log;	  /* owned; NULL: the rows are in pages */
-	union sonde_cell **pages; /* owned, each owned: FACTS_PAGE rows each, in the order in which they came */
+	union sonde_cell **pages; /* owned, each owned: FACTS_PAGE rows each, in the order in which
+				     they came */
 	size_t pages_room;
 	size_t nr_rows;
 	uint32_t *order; /* owned: rows as they are told; NULL: as they came */
-	bool no_memory; /* a row was lost: the whole answer is an error */
-	unsigned users; /* the caller, and the run that keeps it */
+	bool no_memory;	 /* a row was lost: the whole answer is an error */
+	unsigned users;	 /* the caller, and the run that keeps it */
 };
 
 /*
@@ -53,8 +55,8 @@ struct facts_kept {
 	unsigned next; /* to be replaced */
 };
 
-
-/* Lists of what was found one by one are long: their rows stay where they were put, and what is sorted is numbers. */
+/* Lists of what was found one by one are long: their rows stay where they were put, and what is
+ * sorted is numbers. */
 #define FACTS_PAGE 128
 
 /* A new row, to be filled in column order; NULL: no memory. */
@@ -84,8 +86,8 @@ void facts_sort_rising(struct sonde_facts *f, const char *column);
 /* The cell of a column that there is. */
 union sonde_cell facts_named(const struct sonde_facts *f, size_t row, const char *column);
 
-/* The row in which an integer column is @value, of facts whose rows come in the rising order of that column (those per
- * vCPU do, if not sorted by another); -1 none. */
+/* The row in which an integer column is @value, of facts whose rows come in the rising order of
+ * that column (those per vCPU do, if not sorted by another); -1 none. */
 int64_t facts_find_rising(const struct sonde_facts *f, const char *column, int64_t value);
 
 /* A copy with those rows that are about @machine or one inside it: whose row it is says the first
@@ -108,8 +110,8 @@ int64_t share_ppm(ns_t part, ns_t whole);
 
 /* The rows of a window, for who makes others of them; sonde_facts_free() them.  An error, too, when
  * the window ends before it begins. */
-int analysis_facts(struct sonde_facts **out, struct sonde_run *run, const struct analysis *a, ns_t begin,
-	      ns_t end, struct error *err);
+int analysis_facts(struct sonde_facts **out, struct sonde_run *run, const struct analysis *a,
+		   ns_t begin, ns_t end, struct error *err);
 
 extern const struct analysis machine_time_analysis;
 extern const struct analysis level_time_analysis;

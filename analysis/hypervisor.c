@@ -68,7 +68,8 @@ const struct analysis exit_reason_analysis = {
 struct vm_cost {
 	ns_t guest_ns;	    /* the VM's own code and that of all VMs in it */
 	ns_t hypervisor_ns; /* for its vCPUs, by its direct and indirect hosts */
-	uint64_t exits[SONDE_LAYERS_MAX]; /* by the level of the machine whose hypervisor saw them */
+	uint64_t
+		exits[SONDE_LAYERS_MAX]; /* by the level of the machine whose hypervisor saw them */
 };
 
 struct costs {

@@ -15,30 +15,32 @@ struct ended {
 
 /* A vCPU outside guest mode, as one hypervisor sees it. */
 struct open_exit {
-	struct ended *as; /* what it counts for if it ends now; NULL: it is not outside */
+	struct ended *as;     /* what it counts for if it ends now; NULL: it is not outside */
 	struct ended *before; /* what it was counted as before nobody knew what ran there: the same
 				 exit, perhaps */
-	ns_t time_ns;	  /* spent in it so far */
-	uint32_t blind;	  /* scan->blind when it was worked on last */
+	ns_t time_ns;	      /* spent in it so far */
+	uint32_t blind;	      /* scan->blind when it was worked on last */
 };
 
 /* Which of these it is: that of a vCPU (a CPU row) and a level of hypervisors. */
-#define OPEN_EXIT(cpu, level) ((int64_t)(cpu) * SONDE_LAYERS_MAX + (level))
+#define OPEN_EXIT(cpu, level) ((int64_t)(cpu)*SONDE_LAYERS_MAX + (level))
 _Static_assert(SONDE_LAYERS_MAX <= 8, "struct worker has a bit for each");
-/* Of very many vCPUs a physical CPU serves few: so many exits next to each other share a note that one of them was worked
- * on. */
+/* Of very many vCPUs a physical CPU serves few: so many exits next to each other share a note that
+ * one of them was worked on. */
 #define OPEN_GROUP 64
 
 /* What is asked of every interval's context, by its row + 1, next to each other. */
 struct worker {
-	uint8_t around; /* levels around its machine, a bit each; 0 too where there is no such machine */
+	uint8_t around; /* levels around its machine, a bit each; 0 too where there is no such
+			   machine */
 	uint8_t level;	/* of its machine */
 	uint8_t works;	/* a hypervisor's: the bit of that level */
 	bool is_blind;	/* whether exits in its machine have ended meanwhile is not known */
 	uint32_t group; /* that .open is in */
 	struct open_exit *open; /* a hypervisor's: the exit that it works on; else NULL */
 	struct ended *as;	/* what that counts for if it ends now */
-	struct open_exit *ends; /* a guest's: the exit found last that is over when its code runs; NULL none yet */
+	struct open_exit *ends; /* a guest's: the exit found last that is over when its code runs;
+				   NULL none yet */
 };
 
 /* A machine and those around it: at[level] is the machine of that level. */
@@ -56,17 +58,18 @@ struct scan {
 	int64_t nr_machines, nr_cpus;
 	/* Looked at for every interval: the run's tables, read once. */
 	const struct sonde_context *contexts;
-	struct worker *workers;		/* owned, by context + 1 */
-	struct sonde_cpu *cpus;		/* owned */
-	struct lineage *machines;	/* owned */
-	struct open_exit *open;		/* owned, by OPEN_EXIT() */
-	bool *touched;			/* owned, by group of these: on this physical CPU */
-	struct ended *ended;		/* owned, by context + 1 */
-	uint32_t *met;			/* owned: contexts + 1, in the order in which each ended an exit first */
+	struct worker *workers;	  /* owned, by context + 1 */
+	struct sonde_cpu *cpus;	  /* owned */
+	struct lineage *machines; /* owned */
+	struct open_exit *open;	  /* owned, by OPEN_EXIT() */
+	bool *touched;		  /* owned, by group of these: on this physical CPU */
+	struct ended *ended;	  /* owned, by context + 1 */
+	uint32_t *met; /* owned: contexts + 1, in the order in which each ended an exit first */
 	uint32_t nr_met;
 	uint32_t blind;	  /* so many intervals were blind */
 	uint32_t *blinds; /* owned, by machine: the last of these in it; 0 none yet */
-	/* The exit that each level's hypervisor worked on last on this physical CPU, and for which levels there is one. */
+	/* The exit that each level's hypervisor worked on last on this physical CPU, and for which
+	 * levels there is one. */
 	struct open_exit *served[SONDE_LAYERS_MAX];
 	uint32_t serving;
 };
@@ -119,8 +122,8 @@ static __attribute__((noinline)) void leave_if_another(struct scan *s, struct op
 	*o = (struct open_exit){.blind = o->blind};
 }
 
-/* Whether an exit that a hypervisor of @level works on is over when code of a guest's context runs: that is of the
- * vCPU, or of one inside. */
+/* Whether an exit that a hypervisor of @level works on is over when code of a guest's context runs:
+ * that is of the vCPU, or of one inside. */
 static __attribute__((noinline)) bool ends_exit(const struct scan *s, const struct worker *w,
 						const struct open_exit *o, unsigned level)
 {
@@ -157,7 +160,8 @@ static struct worker *worker_at(const struct scan *s, uint32_t value)
 	return &s->workers[value <= s->nr_contexts ? value : 0];
 }
 
-/* An interval of a hypervisor is not as long as it looks: what was not asked for of it counts for nothing. */
+/* An interval of a hypervisor is not as long as it looks: what was not asked for of it counts for
+ * nothing. */
 static void take_off(struct scan *s, uint32_t value, ns_t time_ns)
 {
 	const struct worker *w = worker_at(s, value);
@@ -247,7 +251,8 @@ static int scan_run(struct scan *s, struct error *err)
 			continue;
 		s->serving = 0;
 		if (!ret)
-			ret = cpu_users_runs(s->users, 0, cpu.number, s->begin, s->end, scan_list, s);
+			ret = cpu_users_runs(s->users, 0, cpu.number, s->begin, s->end, scan_list,
+					     s);
 		if (ret)
 			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
 				    strerror(-ret));
@@ -390,15 +395,15 @@ static struct hypervisor_work *sum_up(const struct scan *s)
 	if (!w)
 		return NULL;
 	*w = (struct hypervisor_work){.begin = s->begin,
-				       .end = s->end,
-				       .exits = {.nr_cells = HYPERVISOR_NR_CELLS,
-				       .sum_bytes = sizeof(struct hypervisor_exits)}};
+				      .end = s->end,
+				      .exits = {.nr_cells = HYPERVISOR_NR_CELLS,
+						.sum_bytes = sizeof(struct hypervisor_exits)}};
 	for (uint32_t i = 0; i < s->nr_met; i++) {
 		const struct ended *ended = &s->ended[s->met[i]];
 		const struct sonde_context *c = &s->contexts[s->met[i] - 1];
-		struct hypervisor_exits *e = keyed_sum(
-			&w->exits, (int64_t[HYPERVISOR_NR_CELLS]){machine_served(s, c), c->machine,
-								  c->detail});
+		struct hypervisor_exits *e =
+			keyed_sum(&w->exits, (int64_t[HYPERVISOR_NR_CELLS]){machine_served(s, c),
+									    c->machine, c->detail});
 
 		if (!e) {
 			release(&w->kept);

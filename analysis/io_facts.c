@@ -65,7 +65,8 @@ static const struct sonde_column list_columns[] = {
 	LEG_COLUMNS,
 	{"cpu", "VCPU", SONDE_COL_CPU, "that issued it"},
 	{"sector", "SECTOR", SONDE_COL_INT, "where on the device"},
-	{"worker", "WORKER", SONDE_COL_THREAD, "thread of the VM's host that took it up; of packets that came, that handed them over"},
+	{"worker", "WORKER", SONDE_COL_THREAD,
+	 "thread of the VM's host that took it up; of packets that came, that handed them over"},
 	{"sender", "SENDER", SONDE_COL_THREAD, "thread that sent the interrupt"},
 	{"request", "REQUEST", SONDE_COL_INT, "its number, as in io_step"},
 };
@@ -126,12 +127,14 @@ const struct analysis io_list_analysis = {
 
 enum key { KEY_VM, KEY_DEV, KEY_KIND, KEY_NR_CELLS };
 
-/* What is asked for: of requests of a kind the legs' means, or of all of a device how each leg spreads. */
+/* What is asked for: of requests of a kind the legs' means, or of all of a device how each leg
+ * spreads. */
 enum asked { PER_KIND, PER_LEG };
 
 struct sum {
-	struct histogram *lengths;	 /* owned */
-	struct histogram *legs[NR_LEGS]; /* owned; NULL until one is known, and always with PER_KIND */
+	struct histogram *lengths; /* owned */
+	struct histogram
+		*legs[NR_LEGS]; /* owned; NULL until one is known, and always with PER_KIND */
 	ns_t leg_ns[NR_LEGS];
 	uint64_t unknown[NR_LEGS];
 	uint64_t uncovered;
@@ -184,8 +187,8 @@ static bool sum_leg(struct sum *sum, const struct io_request *r, unsigned leg, e
 	if (r->legs[leg] == LEG_UNKNOWN || r->legs[leg] == LEG_NONE)
 		return true;
 	sum->leg_ns[leg] += r->legs[leg];
-	return asked == PER_KIND || note_length(&sum->legs[leg], &sum->leg_longest_at[leg],
-						r->begin, r->legs[leg]);
+	return asked == PER_KIND ||
+	       note_length(&sum->legs[leg], &sum->leg_longest_at[leg], r->begin, r->legs[leg]);
 }
 
 static bool sum_one(struct summer *s, const struct io_request *r)

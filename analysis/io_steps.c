@@ -67,7 +67,8 @@ static void tell_gap(struct teller *t, ns_t until)
 		missing = "the host's trace of that time";
 	say(&s, "not told apart%s%s", *missing ? "; missing: " : "", missing);
 	if (!*missing && t->r->disputed)
-		say(&s, "; the host's disk worked for it or for another request that was under way");
+		say(&s,
+		    "; the host's disk worked for it or for another request that was under way");
 	add_step(t, t->at, until, "unknown", -1, -1, &s);
 }
 
@@ -110,7 +111,7 @@ static void tell_vmm(struct teller *t, ns_t until, bool disk_next, struct senten
 		say_who(s, r->sender, "the VMM");
 	else
 		say_who(s, r->worker, "the VMM");
-	say(s, disk_next		  ? " works for it, until the disk gets it"
+	say(s, disk_next	    ? " works for it, until the disk gets it"
 	       : r->kind == IO_SEND ? " works for it, until the packet is handed on"
 				    : " ends it, until the interrupt is sent");
 	add_step(t, t->at, until, "vmm", t->host, sends ? r->sender : r->worker, s);
@@ -142,8 +143,8 @@ static void tell_interrupt(struct teller *t)
 		say_cpu(&given, r->irq_cpu);
 		say(&given, " was given the interrupt%s%s%s", *irq ? " (" : "", irq,
 		    *irq ? ")" : "");
-		add_step(t, r->at[IO_SENT], r->at[IO_SENT] + r->legs[LEG_INJECT], "inject",
-			 t->host, -1, &given);
+		add_step(t, r->at[IO_SENT], r->at[IO_SENT] + r->legs[LEG_INJECT], "inject", t->host,
+			 -1, &given);
 	}
 	if (r->legs[LEG_DELIVER] >= 0) {
 		say(&handler, "until its handler began");
@@ -222,7 +223,8 @@ static int find_steps(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 
 	(void)err;
 	requests_scan(run, begin, end, consider, &s);
-	if (!s.nr) { /* the host's own requests have one step: they are told when there is no other */
+	if (!s.nr) { /* the host's own requests have one step: they are told when there is no other
+		      */
 		s.of_vms = false;
 		requests_scan(run, begin, end, consider, &s);
 	}

@@ -6,7 +6,8 @@
 
 /*
  * Rows that are summed up per key: numbers each distinct key (a few integers) 0, 1, 2 ..., in the
- * order in which they come, and keeps a sum for each, a struct of the caller's that begins as all 0.
+ * order in which they come, and keeps a sum for each, a struct of the caller's that begins as all
+ * 0.
  *
  * Zero-initialise with .nr_cells and .sum_bytes set, keyed_release() at the end.
  */
@@ -18,11 +19,12 @@ struct keyed {
 	int64_t *cells;	  /* owned: nr x nr_cells */
 	char *sums;	  /* owned: nr x sum_bytes */
 	size_t nr, room;
-	/* Owned, twice as many as there is room for keys: where they are, by their hashes' highest bits. */
+	/* Owned, twice as many as there is room for keys: where they are, by their hashes' highest
+	 * bits. */
 	struct keyed_slot {
 		uint32_t hash;
 		uint32_t number; /* + 1; 0: free */
-	} *slots;
+	} * slots;
 	unsigned shift;	 /* of a hash, to get its slot */
 	uint64_t secret; /* while there is room */
 };
@@ -61,7 +63,7 @@ struct memo {
 	struct memo_slot {
 		uint64_t owner; /* who asked, + 1; 0 nobody yet */
 		size_t at;
-	} *slots; /* owned, by the culprit's number (analysis/culprit.h) */
+	} * slots; /* owned, by the culprit's number (analysis/culprit.h) */
 };
 
 /* 0 or -ENOMEM. */

@@ -6,7 +6,8 @@
 #include "base/key_sort.h"
 
 /*
- * Places where events of one machine were lost, by their begins: a file has them as they were noticed.
+ * Places where events of one machine were lost, by their begins: a file has them as they were
+ * noticed.
  *
  * losses_init() fills it, losses_release() at the end.
  */

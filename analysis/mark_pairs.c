@@ -122,5 +122,5 @@ int64_t mark_thread(const struct sonde_run *run, const struct sonde_mark *m)
 	if (m->thread >= 0)
 		return m->thread;
 	return sonde_cpu_get(run, sonde_find_cpu(run, m->machine, m->cpu), &cpu) ? -1
-									    : cpu.host_thread;
+										 : cpu.host_thread;
 }

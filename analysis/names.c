@@ -93,7 +93,6 @@ static const char *const vmx_names[] = {
 	[85] = "MSR_WRITE_IMM",
 };
 
-
 /* #VMEXIT codes from 0x60 on, AMD APM volume 2, appendix C. */
 #define SVM_FIRST 0x60
 static const char *const svm_names[] = {
@@ -146,11 +145,11 @@ static const char *const svm_cr_traps[] = {OF_EACH_REGISTER("CR", "_WRITE_TRAP")
 #define SVM_EXCEPTION_FIRST 0x40
 static const char *const svm_exceptions[] = {
 	"EXCEPTION_DE", "EXCEPTION_DB", "EXCEPTION_NMI", "EXCEPTION_BP", "EXCEPTION_OF",
-	"EXCEPTION_BR", "EXCEPTION_UD", "EXCEPTION_NM", "EXCEPTION_DF", "EXCEPTION_9",
-	"EXCEPTION_TS", "EXCEPTION_NP", "EXCEPTION_SS", "EXCEPTION_GP", "EXCEPTION_PF",
-	"EXCEPTION_15", "EXCEPTION_MF", "EXCEPTION_AC", "EXCEPTION_MC", "EXCEPTION_XF",
-	"EXCEPTION_20", "EXCEPTION_CP", "EXCEPTION_22", "EXCEPTION_23", "EXCEPTION_24",
-	"EXCEPTION_25", "EXCEPTION_26", "EXCEPTION_27", "EXCEPTION_HV", "EXCEPTION_VC",
+	"EXCEPTION_BR", "EXCEPTION_UD", "EXCEPTION_NM",	 "EXCEPTION_DF", "EXCEPTION_9",
+	"EXCEPTION_TS", "EXCEPTION_NP", "EXCEPTION_SS",	 "EXCEPTION_GP", "EXCEPTION_PF",
+	"EXCEPTION_15", "EXCEPTION_MF", "EXCEPTION_AC",	 "EXCEPTION_MC", "EXCEPTION_XF",
+	"EXCEPTION_20", "EXCEPTION_CP", "EXCEPTION_22",	 "EXCEPTION_23", "EXCEPTION_24",
+	"EXCEPTION_25", "EXCEPTION_26", "EXCEPTION_27",	 "EXCEPTION_HV", "EXCEPTION_VC",
 	"EXCEPTION_SX", "EXCEPTION_31",
 };
 
@@ -159,7 +158,10 @@ static const char *const svm_paging[] = {"NPF", "AVIC_INCOMPLETE_IPI", "AVIC_UNA
 					 "VMGEXIT"};
 
 /* The tables, by the codes with which they begin. */
-#define SVM_TABLE(first, names) {first, names, ARRAY_SIZE(names)}
+#define SVM_TABLE(first, names)                                                                    \
+	{                                                                                          \
+		first, names, ARRAY_SIZE(names)                                                    \
+	}
 static const struct {
 	int64_t first;
 	const char *const *names;
@@ -174,14 +176,44 @@ static const struct {
 
 /* KVM_EXIT_... of linux/kvm.h: what a VMM's user space is told. */
 static const char *const user_exit_names[] = {
-	"UNKNOWN",	"EXCEPTION",   "IO",		   "HYPERCALL",	    "DEBUG",
-	"HLT",		"MMIO",	       "IRQ_WINDOW_OPEN",  "SHUTDOWN",	    "FAIL_ENTRY",
-	"INTR",		"SET_TPR",     "TPR_ACCESS",	   "S390_SIEIC",    "S390_RESET",
-	"DCR",		"NMI",	       "INTERNAL_ERROR",   "OSI",	    "PAPR_HCALL",
-	"S390_UCONTROL", "WATCHDOG",   "S390_TSCH",	   "EPR",	    "SYSTEM_EVENT",
-	"S390_STSI",	"IOAPIC_EOI",  "HYPERV",	   "ARM_NISV",	    "X86_RDMSR",
-	"X86_WRMSR",	"DIRTY_RING_FULL", "AP_RESET_HOLD", "X86_BUS_LOCK", "XEN",
-	"RISCV_SBI",	"RISCV_CSR",   "NOTIFY",
+	"UNKNOWN",
+	"EXCEPTION",
+	"IO",
+	"HYPERCALL",
+	"DEBUG",
+	"HLT",
+	"MMIO",
+	"IRQ_WINDOW_OPEN",
+	"SHUTDOWN",
+	"FAIL_ENTRY",
+	"INTR",
+	"SET_TPR",
+	"TPR_ACCESS",
+	"S390_SIEIC",
+	"S390_RESET",
+	"DCR",
+	"NMI",
+	"INTERNAL_ERROR",
+	"OSI",
+	"PAPR_HCALL",
+	"S390_UCONTROL",
+	"WATCHDOG",
+	"S390_TSCH",
+	"EPR",
+	"SYSTEM_EVENT",
+	"S390_STSI",
+	"IOAPIC_EOI",
+	"HYPERV",
+	"ARM_NISV",
+	"X86_RDMSR",
+	"X86_WRMSR",
+	"DIRTY_RING_FULL",
+	"AP_RESET_HOLD",
+	"X86_BUS_LOCK",
+	"XEN",
+	"RISCV_SBI",
+	"RISCV_CSR",
+	"NOTIFY",
 };
 
 static const char *const softirq_names[] = {"HI",	"TIMER",   "NET_TX", "NET_RX",	"BLOCK",
@@ -265,9 +297,9 @@ const char *sonde_mode_name(enum sonde_mode mode)
 const char *run_vcpu_state_name(uint32_t state)
 {
 	static const char *const names[] = {
-		[VCPU_NONE] = "none",		[VCPU_UNKNOWN] = "unknown",
-		[VCPU_ON_CPU] = "on_cpu",	[VCPU_PREEMPTED] = "preempted",
-		[VCPU_WAITING] = "waiting",	[VCPU_GONE] = "gone",
+		[VCPU_NONE] = "none",	    [VCPU_UNKNOWN] = "unknown",
+		[VCPU_ON_CPU] = "on_cpu",   [VCPU_PREEMPTED] = "preempted",
+		[VCPU_WAITING] = "waiting", [VCPU_GONE] = "gone",
 	};
 
 	return names[state < ARRAY_SIZE(names) ? state : VCPU_UNKNOWN];

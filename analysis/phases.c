@@ -98,8 +98,8 @@ static int account_thread(struct account *a, struct sonde_run *run, const struct
 
 	a->waits_for = "";
 	a->total = p->end - p->begin;
-	ret = sonde_interval_sum(run, sonde_attr_of_thread(run, p->thread, "state"), p->begin, p->end,
-			&shares, &nr);
+	ret = sonde_interval_sum(run, sonde_attr_of_thread(run, p->thread, "state"), p->begin,
+				 p->end, &shares, &nr);
 	if (ret)
 		return fail(err, ret, "cannot sum up a thread's states: %s", strerror(-ret));
 	for (unsigned i = 0; i < nr; i++) {

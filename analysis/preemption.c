@@ -19,7 +19,8 @@ struct scan {
 	int ret;
 };
 
-/* Whether it is known what an attribute was; without the memory to read it the scan ends, for that is not the same. */
+/* Whether it is known what an attribute was; without the memory to read it the scan ends, for that
+ * is not the same. */
 static bool known_at(struct scan *s, attr_t attr, ns_t t, struct sonde_interval *out)
 {
 	int ret = strip_at(&s->users->strips, attr, t, out);
@@ -55,8 +56,9 @@ static bool is_exact(uint32_t off)
 }
 
 /*
- * Why the vCPU did not run in @i, an interval of its `state` in which it is preempted, from @from on: it had been woken
- * and waited for its turn, or it lost the CPU.  Returns until when that is why, the interval's end or before.
+ * Why the vCPU did not run in @i, an interval of its `state` in which it is preempted, from @from
+ * on: it had been woken and waited for its turn, or it lost the CPU.  Returns until when that is
+ * why, the interval's end or before.
  *
  * What a vCPU lost its CPU for is told when it does, and means nothing after a wake-up.  That a
  * quota is used up may be concluded late: then it was so from the begin on.
@@ -182,7 +184,8 @@ int preemption_parts_of(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t en
 	if (ret)
 		return ret;
 	set_vcpu(&s, vcpu);
-	return strip_scan(&s.users->strips, run->cpu_attrs[vcpu][CPU_STATE], begin, end, each_state, &s);
+	return strip_scan(&s.users->strips, run->cpu_attrs[vcpu][CPU_STATE], begin, end, each_state,
+			  &s);
 }
 
 /* ---- with what ran ------------------------------------------------------------------------- */

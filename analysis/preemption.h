@@ -19,8 +19,8 @@ struct preemption {
 	bool unseen;	 /* its begin: it was woken, or lost a CPU, which is not known */
 	enum sonde_off why; /* it does not run, in the part at hand: a quota is there again before
 			       it does */
-	unsigned machine; /* whose CPU its thread waited for */
-	int cpu;	  /* number of that, -1 unknown */
+	unsigned machine;   /* whose CPU its thread waited for */
+	int cpu;	    /* number of that, -1 unknown */
 	int64_t on;	    /* CPU row of the physical CPU it waited for, -1 unknown */
 	int64_t context;    /* row of what ran there instead, -1 unknown */
 	ns_t from, to;	    /* when this context ran, within [begin, end) */
@@ -31,13 +31,14 @@ int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, void *data), void *data,
 		    struct error *err);
 
-/* The same, many culprits at a time, as cpu_users_runs() tells them: .on, .context, .from and .to of @p are not set. */
+/* The same, many culprits at a time, as cpu_users_runs() tells them: .on, .context, .from and .to
+ * of @p are not set. */
 int preemption_runs(struct sonde_run *run, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, const struct cpu_run *r, void *data),
 		    void *data, struct error *err);
 
-/* The same without culprits: .on and .context are not set, .from and .to tell the part of it that lies in the window and
- * is .why.  By vCPU and time.  @each must not ask for preemptions. */
+/* The same without culprits: .on and .context are not set, .from and .to tell the part of it that
+ * lies in the window and is .why.  By vCPU and time.  @each must not ask for preemptions. */
 int preemption_parts(struct sonde_run *run, ns_t begin, ns_t end,
 		     bool (*each)(const struct preemption *p, void *data), void *data,
 		     struct error *err);
@@ -46,13 +47,13 @@ int preemption_parts(struct sonde_run *run, ns_t begin, ns_t end,
 int preemption_parts_of(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
 			bool (*each)(const struct preemption *p, void *data), void *data);
 
-/* What had the CPU in one whole preemption (.vcpu, .begin and .end of @p), as far as it lies in [begin, end), as
- * cpu_users_sum() tells it, part by part. */
+/* What had the CPU in one whole preemption (.vcpu, .begin and .end of @p), as far as it lies in
+ * [begin, end), as cpu_users_sum() tells it, part by part. */
 int preemption_uses(struct sonde_run *run, const struct preemption *p, ns_t begin, ns_t end,
 		    bool (*each)(const struct cpu_use *use, void *data), void *data);
 
-/* All that one culprit had of the preemptions of one vCPU in which one victim would have run: what of struct cpu_use is
- * kept. */
+/* All that one culprit had of the preemptions of one vCPU in which one victim would have run: what
+ * of struct cpu_use is kept. */
 struct preemption_use {
 	uint32_t owner; /* preemption_log.h's */
 	uint32_t number, count;
@@ -61,8 +62,9 @@ struct preemption_use {
 	ns_t time_ns, longest_ns, longest_at;
 };
 
-/* Tells these, in the order in which each was met first, several at a time when they are of one vCPU and victim: .vcpu,
- * .victim and .why of @p are set, the latter for no more than that a quota was used up. */
+/* Tells these, in the order in which each was met first, several at a time when they are of one
+ * vCPU and victim: .vcpu, .victim and .why of @p are set, the latter for no more than that a quota
+ * was used up. */
 typedef bool preemption_sum_fn(const struct preemption *p, const struct preemption_use *uses,
 			       size_t nr, void *data);
 int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end, preemption_sum_fn *each, void *data,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preemptions one by one.  There are more of them than of anything else that facts list, so they are kept as what a
- * physical CPU ran, one after the other, and which preemption that was in: 16 bytes each.
+ * Preemptions one by one.  There are more of them than of anything else that facts list, so they
+ * are kept as what a physical CPU ran, one after the other, and which preemption that was in: 16
+ * bytes each.
  */
 #include "analysis/culprit.h"
 #include "analysis/facts.h"
@@ -30,7 +31,7 @@ struct list {
 		ns_t from;	  /* to where the next of that stretch begins */
 		uint32_t value;	  /* of the physical CPU's `runs` */
 		uint32_t stretch; /* its number */
-	} **blocks; /* owned, each owned: LIST_BLOCK rows each, which stay where they are */
+	} * *blocks; /* owned, each owned: LIST_BLOCK rows each, which stay where they are */
 	size_t nr, blocks_room;
 	bool no_memory;
 };

@@ -6,10 +6,10 @@
 #include "analysis/preemption.h"
 
 /*
- * What a run keeps of the preemptions of the window asked for last, for several facts are made of them, one after the
- * other: each part of each of them, so that states are followed once, unless they are more than PREEMPTION_LOG_MAX
- * (88 bytes each); and what preemption_sum() tells: little more than fact preemption_victim has rows, however long the
- * window is.
+ * What a run keeps of the preemptions of the window asked for last, for several facts are made of
+ * them, one after the other: each part of each of them, so that states are followed once, unless
+ * they are more than PREEMPTION_LOG_MAX (88 bytes each); and what preemption_sum() tells: little
+ * more than fact preemption_victim has rows, however long the window is.
  */
 #define PREEMPTION_LOG_MAX (1u << 19)
 
@@ -21,7 +21,7 @@ struct preemption_owner {
 
 struct preemption_log {
 	struct kept kept;
-	ns_t begin, end; /* of the window */
+	ns_t begin, end;	  /* of the window */
 	struct preemption *parts; /* owned */
 	size_t nr_parts, parts_room;
 	struct preemption_owner *owners; /* owned */

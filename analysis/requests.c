@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const io_kind_names[NR_IO_KINDS] = {"unknown", "read",	"write",
-						       "flush",	  "send",	"receive"};
+const char *const io_kind_names[NR_IO_KINDS] = {"unknown", "read", "write",
+						"flush",   "send", "receive"};
 const char *const io_leg_names[NR_LEGS] = {"queue", "submit", "wake",	 "vmm",
 					   "disk",  "inject", "deliver", "finish"};
 
@@ -43,8 +43,8 @@ static ns_t between(ns_t from, ns_t to)
  * the same time. */
 static void put_in_order(struct io_request *r)
 {
-	static const enum io_time order[] = {IO_QUEUED,	  IO_ISSUED, IO_KICKED,	  IO_PICKED,
-					     IO_SENT,	  IO_INJECTED, IO_HANDLED, IO_DONE};
+	static const enum io_time order[] = {IO_QUEUED, IO_ISSUED,   IO_KICKED,	 IO_PICKED,
+					     IO_SENT,	IO_INJECTED, IO_HANDLED, IO_DONE};
 	ns_t least = -1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
@@ -198,7 +198,8 @@ bool run_request(const struct sonde_run *run, int64_t row, struct io_request *ou
 	is_told = out->kind == IO_RECEIVE && run_number(run, t, row, 8 + IO_SENT) >= 0;
 	for (unsigned i = 0; i < NR_IO_TIMES; i++) {
 		out->at[i] = run_number(run, t, row, 8 + i);
-		/* How long packets waited for their interrupt is no part of it: mostly that is not known. */
+		/* How long packets waited for their interrupt is no part of it: mostly that is not
+		 * known. */
 		if (out->begin < 0 && (!is_told || i >= IO_SENT))
 			out->begin = out->at[i];
 	}
@@ -269,8 +270,7 @@ void requests_scan(struct sonde_run *run, ns_t begin, ns_t end,
 /* A kernel numbers its devices with 20 bits for the minor. */
 #define MINOR_BITS 20
 
-void io_device_name(const struct sonde_run *run, const struct io_request *r, char *out,
-		    size_t room)
+void io_device_name(const struct sonde_run *run, const struct io_request *r, char *out, size_t room)
 {
 	const char *irq = run_vector_irq(run, r->irq_cpu, r->vector);
 	size_t len = strcspn(irq, "-"); /* "virtio0-req.0" */

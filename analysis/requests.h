@@ -52,7 +52,8 @@ struct io_request {
 	int64_t thread; /* whose it is, -1 */
 	enum io_kind kind;
 	int64_t dev, sector, bytes, depth;
-	int64_t worker, sender; /* threads of its parent, -1; of packets that came, @worker handed them to @sender, at IO_PICKED */
+	int64_t worker, sender; /* threads of its parent, -1; of packets that came, @worker handed
+				   them to @sender, at IO_PICKED */
 	int64_t irq_cpu, vector;
 	ns_t at[NR_IO_TIMES];
 	bool covered;  /* by its parent's trace */
@@ -71,9 +72,9 @@ int64_t run_nr_requests(const struct sonde_run *run);
 bool run_request(const struct sonde_run *run, int64_t row, struct io_request *out);
 
 /*
- * Tells of those that were under way in [@begin, @end), by their rows, until @each says false.  Most of the work
- * is to divide them, and several facts ask for all: a run keeps them, unless there are so many that this would
- * take much memory.
+ * Tells of those that were under way in [@begin, @end), by their rows, until @each says false. Most
+ * of the work is to divide them, and several facts ask for all: a run keeps them, unless there are
+ * so many that this would take much memory.
  */
 #define REQUESTS_KEPT 16384
 void requests_scan(struct sonde_run *run, ns_t begin, ns_t end,
@@ -83,7 +84,8 @@ void requests_scan(struct sonde_run *run, ns_t begin, ns_t end,
 void io_device_name(const struct sonde_run *run, const struct io_request *r, char *out,
 		    size_t room);
 
-/* What must be recorded for legs of this VM to be known that are not; "" when nothing is missing. */
+/* What must be recorded for legs of this VM to be known that are not; "" when nothing is missing.
+ */
 const char *io_missing(const struct sonde_run *run, int64_t vm, enum io_leg leg);
 
 /* Whether the trace of a machine was seen to have such events. */

@@ -63,8 +63,8 @@ struct sonde_run {
 	struct run_cells {
 		const int64_t *cells; /* the history's: row by row */
 		int64_t nr_rows;
-		unsigned nr_columns; /* of the file's own */
-	} tables[RUN_NR_TABLES]; /* all 0: there is none */
+		unsigned nr_columns;		       /* of the file's own */
+	} tables[RUN_NR_TABLES];		       /* all 0: there is none */
 	int8_t column[RUN_NR_TABLES][RUN_COLUMNS_MAX]; /* in the file; -1 = the file lacks it */
 	struct map cpu_rows;			       /* machine << 32 | number -> row */
 	struct map vector_rows;			       /* cpu row << 8 | vector -> row */
@@ -73,15 +73,15 @@ struct sonde_run {
 	int64_t *ns_init;			       /* owned, per pid_ns row: its first thread */
 	struct exit_kind *exit_kinds;		       /* owned, per exit row: asked for per exit */
 	int64_t nr_exit_kinds;
-	struct sonde_machine *machines;		       /* owned, per row: the same */
-	attr_t *thread_dirs;			       /* owned, per machine: where its threads' attributes stand */
-	struct sonde_vector *vectors;		       /* owned, per row: the same */
-	struct sonde_wake *wakes;		       /* owned; NULL: not read yet */
-	struct sonde_context *contexts;		       /* the same */
-	struct sonde_thread *thread_rows;	       /* the same */
-	struct thread_key *threads;		       /* owned; sorted; made when first needed */
-	struct kept *kept;			       /* owned: what analyses keep, kept.h */
-	bool is_svm;				       /* exit reasons are AMD's */
+	struct sonde_machine *machines; /* owned, per row: the same */
+	attr_t *thread_dirs;	      /* owned, per machine: where its threads' attributes stand */
+	struct sonde_vector *vectors; /* owned, per row: the same */
+	struct sonde_wake *wakes;     /* owned; NULL: not read yet */
+	struct sonde_context *contexts;	  /* the same */
+	struct sonde_thread *thread_rows; /* the same */
+	struct thread_key *threads;	  /* owned; sorted; made when first needed */
+	struct kept *kept;		  /* owned: what analyses keep, kept.h */
+	bool is_svm;			  /* exit reasons are AMD's */
 };
 
 /* Puts an inner error where the public interface wants it; returns @ret. */
@@ -103,13 +103,14 @@ const char *run_vector_irq(const struct sonde_run *run, int64_t vcpu, int64_t ve
 const char *run_irq_name(const struct sonde_run *run, int64_t machine, int64_t irq);
 /* Whether a wait is over there that was not seen to end: events of it were lost. */
 bool run_wake_is_loss(const struct sonde_run *run, int64_t wake);
-/* Whether a problem's text only says what is good to know: nothing is broken or missing.  Not of histories of before
- * 2026-11-24. */
+/* Whether a problem's text only says what is good to know: nothing is broken or missing.  Not of
+ * histories of before 2026-11-24. */
 bool run_problem_is_note(const struct sonde_run *run, int64_t problem);
 /* What it is for, all deliveries of the run taken together. */
 enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int64_t vector);
 int run_index_vectors(struct sonde_run *run, struct error *err);
-/* For who will ask for very many rows of "wake": has them all read.  Without the memory for that each costs more. */
+/* For who will ask for very many rows of "wake": has them all read.  Without the memory for that
+ * each costs more. */
 void run_read_wakes(struct sonde_run *run);
 int run_index_exits(struct sonde_run *run, struct error *err);
 
@@ -138,7 +139,8 @@ int64_t run_vcpu_served(const struct sonde_run *run, const struct sonde_context 
  * otherwise.  -1 unknown. */
 int run_first_cpu(const struct sonde_run *run, int64_t thread);
 
-/* What a context's CPU does, without by whom: "syscall openat", "irq 236"; what snprintf() returns. */
+/* What a context's CPU does, without by whom: "syscall openat", "irq 236"; what snprintf() returns.
+ */
 int context_mode_label(const struct sonde_context *c, char *buf, size_t room);
 
 /* What an exit reason, a softirq or an interrupt vector is called; NULL when it has no name. */

@@ -184,7 +184,7 @@ static bool walk_each(const struct interval *i, void *data)
 }
 
 int sonde_interval_walk(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
-	       bool (*each)(const struct sonde_interval *i, void *data), void *data)
+			bool (*each)(const struct sonde_interval *i, void *data), void *data)
 {
 	struct walk w = {each, data};
 
@@ -206,10 +206,10 @@ static void picture_each(unsigned row, const struct pixel_run *runs, unsigned nr
 }
 
 int sonde_pixels_walk(struct sonde_run *run, const uint32_t *attrs, unsigned nr, int64_t begin,
-		 int64_t end, unsigned pixels,
-		 void (*each)(unsigned row, const struct sonde_pixels *runs, unsigned nr,
-			      void *data),
-		 void *data)
+		      int64_t end, unsigned pixels,
+		      void (*each)(unsigned row, const struct sonde_pixels *runs, unsigned nr,
+				   void *data),
+		      void *data)
 {
 	struct picture p = {each, data};
 
@@ -217,7 +217,7 @@ int sonde_pixels_walk(struct sonde_run *run, const uint32_t *attrs, unsigned nr,
 }
 
 int sonde_interval_sum(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
-	      struct sonde_time_share **out, unsigned *nr)
+		       struct sonde_time_share **out, unsigned *nr)
 {
 	*out = NULL;
 	*nr = 0;

@@ -53,9 +53,10 @@ static int last_code(struct sonde_run *run, const uint32_t *vcpus, uint32_t nr, 
 
 	for (uint32_t i = 0; i < nr; i++) {
 		attr_t exit = run->cpu_attrs[vcpus[i]][CPU_EXIT];
-		int ret = exit == ATTR_NONE ? 0
-					    : sonde_interval_walk(run, exit, sonde_run_begin(run),
-							 sonde_run_end(run), note_exit, &last);
+		int ret = exit == ATTR_NONE
+				  ? 0
+				  : sonde_interval_walk(run, exit, sonde_run_begin(run),
+							sonde_run_end(run), note_exit, &last);
 
 		if (ret)
 			return ret;

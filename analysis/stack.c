@@ -17,8 +17,9 @@ static int64_t vcpu_on(struct sonde_run *run, unsigned vm, int physical_cpu, int
 		struct sonde_cpu cpu;
 
 		if (!sonde_cpu_get(run, row, &cpu) && cpu.machine == vm &&
-		    !sonde_interval_at(run, attrs[CPU_STATE], t, &state) && state.value == VCPU_ON_CPU &&
-		    !sonde_interval_at(run, attrs[CPU_ON], t, &on) && on.value == (uint32_t)physical_cpu + 1)
+		    !sonde_interval_at(run, attrs[CPU_STATE], t, &state) &&
+		    state.value == VCPU_ON_CPU && !sonde_interval_at(run, attrs[CPU_ON], t, &on) &&
+		    on.value == (uint32_t)physical_cpu + 1)
 			return row;
 	}
 	return -1;
@@ -45,7 +46,8 @@ static bool frame_around(struct sonde_run *run, int physical_cpu, int64_t t,
 		outer->thread = cpu.host_thread;
 	if (outer->machine == 0)
 		outer->cpu = physical_cpu;
-	else if (vcpu >= 0 && !sonde_interval_at(run, run->cpu_attrs[vcpu][CPU_ON], t, &on) && on.value)
+	else if (vcpu >= 0 && !sonde_interval_at(run, run->cpu_attrs[vcpu][CPU_ON], t, &on) &&
+		 on.value)
 		outer->cpu = (int)on.value - 1;
 	return true;
 }

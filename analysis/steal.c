@@ -35,8 +35,9 @@ static bool add_preemption(const struct preemption *p, void *data)
 }
 
 /* The first and the last reading within the window narrow it down to the time between. */
-static void find_readings(struct steal *s, const struct sonde_run *run, const struct by_machine *readings,
-			  ns_t begin, ns_t end, const struct sonde_cpu *cpu)
+static void find_readings(struct steal *s, const struct sonde_run *run,
+			  const struct by_machine *readings, ns_t begin, ns_t end,
+			  const struct sonde_cpu *cpu)
 {
 	struct sonde_cpu_times first = {0}, last = {0}, t;
 	unsigned nr = 0;
@@ -63,8 +64,8 @@ static void find_readings(struct steal *s, const struct sonde_run *run, const st
 	s->guest_ns = ns_since(last.steal, first.steal) * s->unit_ns;
 }
 
-static void begin_vcpu(struct steal *s, const struct sonde_run *run, const struct by_machine *readings,
-		       int64_t vcpu, ns_t begin, ns_t end)
+static void begin_vcpu(struct steal *s, const struct sonde_run *run,
+		       const struct by_machine *readings, int64_t vcpu, ns_t begin, ns_t end)
 {
 	struct sonde_cpu cpu;
 

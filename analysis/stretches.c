@@ -26,7 +26,7 @@ struct stretch {
 	union {
 		struct {
 			int64_t reason, isa, user_reason, from;
-		}; /* STRETCH_EXIT */
+		};			 /* STRETCH_EXIT */
 		struct thread_wait wait; /* STRETCH_THREAD */
 	};
 	unsigned nr_causes;
@@ -40,7 +40,7 @@ struct delays {
 	const struct culprits *culprits;
 	struct stretch *kept;  /* owned: the longest so far */
 	struct stretch **heap; /* owned: the same, the shortest of them first */
-	char **texts;	       /* owned, each owned: by place in the heap; NULL: nobody has asked for it */
+	char **texts; /* owned, each owned: by place in the heap; NULL: nobody has asked for it */
 	unsigned nr;
 };
 
@@ -343,7 +343,8 @@ static void say_delay(struct sentence *s, const struct culprits *culprits,
 	say_length(s, length(stretch));
 	say(s, " from ");
 	say_time(s, stretch->begin);
-	if (stretch->kind == STRETCH_VCPU && !sonde_thread_get(s->run, stretch->victim, &t) && t.tid) {
+	if (stretch->kind == STRETCH_VCPU && !sonde_thread_get(s->run, stretch->victim, &t) &&
+	    t.tid) {
 		say(s, "; it delayed ");
 		say_thread(s, stretch->victim);
 	}
@@ -406,9 +407,9 @@ static union sonde_cell delay_cell(const struct facts_log *log, size_t row, unsi
 	if (column == WHY_COST) /* what they are sorted by */
 		return cell_int(length(d->heap[row]));
 	if (column == WHY_SHARE) /* it may begin before the window and end after it */
-		return cell_int(share_ppm(ns_common(d->heap[row]->begin, d->heap[row]->end,
-						    d->why.begin, d->why.end),
-					  ns_since(d->why.end, d->why.begin)));
+		return cell_int(share_ppm(
+			ns_common(d->heap[row]->begin, d->heap[row]->end, d->why.begin, d->why.end),
+			ns_since(d->why.end, d->why.begin)));
 	v = verdict_of(d, d->heap[row]);
 	return why_cell(&d->why, &v, column);
 }

@@ -8,8 +8,8 @@
 #include "base/grow.h"
 
 /*
- * Where to look for a moment in a long list: for each of many equal pieces of its time, the interval that holds the
- * piece's begin.  Looking for it by halves waits for memory at each step.
+ * Where to look for a moment in a long list: for each of many equal pieces of its time, the
+ * interval that holds the piece's begin.  Looking for it by halves waits for memory at each step.
  */
 struct strip_index {
 	uint32_t *first; /* owned, per piece; NULL: none */
@@ -28,9 +28,9 @@ struct strip {
 	unsigned fills; /* counts: what stood in the list may be elsewhere or gone */
 	bool filled;	/* it was not long enough for all that was wanted */
 	bool stays_short;
-	ns_t *begins;	  /* owned; behind the last is where that ends */
-	uint32_t *values; /* owned */
-	struct strip_index index;    /* of a list that is held; .nr 0: none */
+	ns_t *begins;		  /* owned; behind the last is where that ends */
+	uint32_t *values;	  /* owned */
+	struct strip_index index; /* of a list that is held; .nr 0: none */
 };
 
 static struct strip *strip_make(struct strips *s, attr_t attr)
@@ -109,8 +109,8 @@ static int make_room(struct strips *s, struct strip *strip)
 	return shorten(s, strip);
 }
 
-/* Reads on from @t, behind what the strip has.  An error leaves it empty: where its last one ended may have been
- * written over. */
+/* Reads on from @t, behind what the strip has.  An error leaves it empty: where its last one ended
+ * may have been written over. */
 static int append(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 {
 	unsigned nr, room = strip->room - strip->nr;
@@ -140,8 +140,8 @@ static ns_t strip_end(const struct strip *strip)
 	return strip->begins[strip->nr];
 }
 
-/* Has the strip go on where it ends.  In a damaged file what comes there may say that it began elsewhere: but times that
- * do not rise are what nobody who reads a strip expects. */
+/* Has the strip go on where it ends.  In a damaged file what comes there may say that it began
+ * elsewhere: but times that do not rise are what nobody who reads a strip expects. */
 static int extend(struct strips *s, struct strip *strip, ns_t until)
 {
 	unsigned had = strip->nr;
@@ -370,8 +370,8 @@ int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, struct strip_lis
 	return 0;
 }
 
-/* Tells what the strip has from where it is on, up to @end; false: that was all, or it is enough.  @each
- * may have had the strip filled anew: then @begin is where to go on. */
+/* Tells what the strip has from where it is on, up to @end; false: that was all, or it is enough.
+ * @each may have had the strip filled anew: then @begin is where to go on. */
 static bool tell(struct strip *strip, ns_t *begin, ns_t end,
 		 bool (*each)(const struct sonde_interval *i, void *data), void *data)
 {
@@ -403,7 +403,8 @@ int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 	return 0;
 }
 
-/* Begins anew at @t: what was too short for all that was wanted may be long enough for a part of it. */
+/* Begins anew at @t: what was too short for all that was wanted may be long enough for a part of
+ * it. */
 static int hold_from(struct strips *s, struct strip *strip, ns_t t, ns_t end)
 {
 	if (may_begin_earlier(strip, t))
@@ -412,8 +413,8 @@ static int hold_from(struct strips *s, struct strip *strip, ns_t t, ns_t end)
 	return fill(s, strip, t, end);
 }
 
-/* Makes room of what ends before @t; false: that is less than half of it.  Who goes through a window in many small steps
- * would move all the rest at each of them. */
+/* Makes room of what ends before @t; false: that is less than half of it.  Who goes through a
+ * window in many small steps would move all the rest at each of them. */
 static bool forget_before(struct strip *strip, ns_t t)
 {
 	unsigned nr;
@@ -429,8 +430,8 @@ static bool forget_before(struct strip *strip, ns_t t)
 	return true;
 }
 
-/* How much room a full strip gets that is to reach @end.  Where the history cannot tell without reading what is to be
- * read then, what the strip has says how many to expect, and some more. */
+/* How much room a full strip gets that is to reach @end.  Where the history cannot tell without
+ * reading what is to be read then, what the strip has says how many to expect, and some more. */
 static unsigned room_until(const struct strips *s, const struct strip *strip, ns_t end)
 {
 	uint64_t most = history_list_most(s->run->history, strip->attr, strip->begins[0], end);
@@ -439,7 +440,9 @@ static unsigned room_until(const struct strips *s, const struct strip *strip, ns
 
 	if (most > strip->room && s->intervals - strip->room + most <= STRIPS_MAX)
 		return (unsigned)most;
-	return (unsigned)(strip->room * (times < 2 ? 2 : times > STRIP_GROWTH ? STRIP_GROWTH : times));
+	return (unsigned)(strip->room * (times < 2		? 2
+					 : times > STRIP_GROWTH ? STRIP_GROWTH
+								: times));
 }
 
 /* Has the strip hold all from @begin to @end, as long as it may grow. */

@@ -10,11 +10,11 @@
  * An analysis that asks for many moments of one attribute, mostly in the order of time, would pay
  * for a search in the file each time.  A strip holds STRIP_ROOM intervals from the moment asked
  * for; the next questions are answered from it, until one falls outside.  A strip that has to be
- * filled again gets eight times as long, as long as all together hold no more than STRIPS_MAX (12 bytes
- * each), and one that reaches the end of the run is completed to the front: so who asks for one
- * attribute over and over decodes it once.  One that is to hold a window gets as long as the file's
- * directories say, or, where parts are packed, about as long as what it has of it lets expect.
- * Memory does not depend on the length of the run.
+ * filled again gets eight times as long, as long as all together hold no more than STRIPS_MAX (12
+ * bytes each), and one that reaches the end of the run is completed to the front: so who asks for
+ * one attribute over and over decodes it once.  One that is to hold a window gets as long as the
+ * file's directories say, or, where parts are packed, about as long as what it has of it lets
+ * expect. Memory does not depend on the length of the run.
  *
  * Zero-initialise with .run set, strips_release() at the end.
  */
@@ -27,8 +27,8 @@ struct strip;
 
 struct strips {
 	struct sonde_run *run;
-	struct map by_attr;  /* attribute -> index into list */
-	struct strip **list; /* owned, each owned */
+	struct map by_attr;		     /* attribute -> index into list */
+	struct strip **list;		     /* owned, each owned */
 	struct strip *recent[STRIPS_RECENT]; /* asked for lately, by attribute */
 	unsigned nr, room;
 	size_t intervals; /* that there is room for */
@@ -37,8 +37,8 @@ struct strips {
 /* The interval of @attr that holds @t; 0, -ENOENT for ATTR_NONE, or a negative errno. */
 int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out);
 
-/* The intervals from the one on that holds @t to the one that reaches @end, or as many of them as the strip
- * has at hand, at least one; good until the next question about @attr. */
+/* The intervals from the one on that holds @t to the one that reaches @end, or as many of them as
+ * the strip has at hand, at least one; good until the next question about @attr. */
 struct strip_list {
 	const ns_t *begins; /* behind the last is where that ends */
 	const uint32_t *values;
@@ -46,20 +46,20 @@ struct strip_list {
 };
 int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, struct strip_list *out);
 
-/* As sonde_interval_walk(), for short pieces of an attribute's time.  @each may read any attribute through the
- * same strips. */
+/* As sonde_interval_walk(), for short pieces of an attribute's time.  @each may read any attribute
+ * through the same strips. */
 int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 	       bool (*each)(const struct sonde_interval *i, void *data), void *data);
 
-/* Has what of a window can be held read at once, and not more than the window: for who will ask for many
- * moments of it. */
+/* Has what of a window can be held read at once, and not more than the window: for who will ask for
+ * many moments of it. */
 int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end);
 
 /* Until when all from @t on is at hand; @t: not even that is. */
 ns_t strip_held(struct strips *s, attr_t attr, ns_t t);
 
-/* The same for a whole window, which others will read, too: what of it can be held is read once, and not
- * more than the window. */
+/* The same for a whole window, which others will read, too: what of it can be held is read once,
+ * and not more than the window. */
 int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 	       bool (*each)(const struct sonde_interval *i, void *data), void *data);
 

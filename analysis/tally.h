@@ -6,8 +6,8 @@
 #include "base/hash.h"
 
 /*
- * What had the CPU while somebody waited, summed up by culprit and physical CPU, in the order in which each was added
- * first.
+ * What had the CPU while somebody waited, summed up by culprit and physical CPU, in the order in
+ * which each was added first.
  *
  * Zero-initialise, tally_release() at the end; tally_clear() before it is used for somebody else.
  */
@@ -23,12 +23,13 @@ struct tally {
 	struct tally_slot {
 		uint64_t key; /* 0: free */
 		uint32_t at;  /* of parts */
-	} *slots; /* owned: a power of two of them, or none */
+	} * slots;	      /* owned: a power of two of them, or none */
 	uint32_t nr, room, nr_slots;
 	uint64_t secret; /* while there are slots */
 };
 
-/* @on: CPU row of the physical CPU, -1 unknown.  Keys of one CPU are those of culprit 0 and of those behind it. */
+/* @on: CPU row of the physical CPU, -1 unknown.  Keys of one CPU are those of culprit 0 and of
+ * those behind it. */
 static inline uint64_t tally_key(int64_t on, uint32_t culprit)
 {
 	return (uint64_t)(on + 1) << 32 | (culprit + 1);
@@ -67,8 +68,8 @@ static inline struct tally_part *tally_part(struct tally *t, uint64_t key)
 	}
 }
 
-/* Adds what a culprit had on a CPU, the first of it at @met; it may have come before what was added before.  False: no
- * memory. */
+/* Adds what a culprit had on a CPU, the first of it at @met; it may have come before what was added
+ * before.  False: no memory. */
 static inline bool tally_add(struct tally *t, uint64_t key, const struct use_sum *use, ns_t met)
 {
 	struct tally_part *part = tally_part(t, key);

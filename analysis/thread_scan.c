@@ -37,7 +37,8 @@ static void reading_begin(struct reading *r, attr_t attr)
 	r->nr = 0;
 }
 
-/* Goes on to the interval that holds @t, which is not before where it is.  More will be asked for up to @end. */
+/* Goes on to the interval that holds @t, which is not before where it is.  More will be asked for
+ * up to @end. */
 static int reading_seek(struct reading *r, ns_t t, ns_t end)
 {
 	int ret;
@@ -122,7 +123,8 @@ int thread_scan(struct sonde_run *run, ns_t begin, ns_t end,
 		void (*each)(const struct thread_wait *wait, void *data), void *data)
 {
 	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
-	int ret = reading_init(&s.cpus, run) ? thread_tracks_get(&s.tracks, run, begin, end) : -ENOMEM;
+	int ret = reading_init(&s.cpus, run) ? thread_tracks_get(&s.tracks, run, begin, end)
+					     : -ENOMEM;
 
 	for (int64_t row = 0; row < sonde_nr_threads(run) && !ret; row++)
 		ret = scan_thread(&s, row);

@@ -24,10 +24,10 @@ struct thread_tracks {
 	struct sonde_run *run;
 	ns_t begin, end; /* of the window, within the run */
 	struct thread_track {
-		bool known; /* its attribute was looked up */
+		bool known;   /* its attribute was looked up */
 		bool is_held; /* all of the window stands in a block */
 		struct track track;
-	} (*threads)[NR_WHICH]; /* owned, per thread row */
+	} (*threads)[NR_WHICH];		    /* owned, per thread row */
 	struct block *blocks[TRACK_BLOCKS]; /* each owned */
 	unsigned nr_blocks;
 	bool full;
@@ -126,8 +126,9 @@ static bool fits(struct thread_tracks *k, struct block *b, struct track *track)
 	uint32_t *values = b->values + b->nr;
 	unsigned nr;
 
-	if (b->nr >= TRACK_BLOCK || history_list(k->run->history, track->attr, k->begin, k->end, begins,
-						 values, TRACK_BLOCK - b->nr, &nr) ||
+	if (b->nr >= TRACK_BLOCK ||
+	    history_list(k->run->history, track->attr, k->begin, k->end, begins, values,
+			 TRACK_BLOCK - b->nr, &nr) ||
 	    !nr || begins[nr] < k->end)
 		return false;
 	track->list = (struct strip_list){begins, values, nr};
@@ -153,8 +154,8 @@ static struct thread_track *get(struct thread_tracks *k, int64_t thread, enum wh
 
 	if (!one->known) {
 		one->known = true;
-		one->track = (struct track){
-			.attr = sonde_attr_of_thread(k->run, thread, names[which])};
+		one->track =
+			(struct track){.attr = sonde_attr_of_thread(k->run, thread, names[which])};
 		one->is_held = one->track.attr != ATTR_NONE && hold(k, &one->track);
 	}
 	return one;
@@ -197,7 +198,8 @@ int thread_states_scan(struct thread_tracks *k, int64_t thread,
 		return 0;
 	if (one->is_held) {
 		for (unsigned i = 0; i < l->nr; i++) {
-			if (!each(&(struct sonde_interval){l->begins[i], l->begins[i + 1], l->values[i]},
+			if (!each(&(struct sonde_interval){l->begins[i], l->begins[i + 1],
+							   l->values[i]},
 				  data))
 				break;
 		}

@@ -27,12 +27,12 @@ struct sums {
 	struct thread_waits *w;
 	struct sonde_run *run;
 	struct cpu_users *users;
-	struct tally *threads; /* owned, by row: what each one's waits were made of */
+	struct tally *threads;	 /* owned, by row: what each one's waits were made of */
 	struct sort_item *order; /* owned: of one thread's parts */
 	size_t order_room;
-	ns_t long_ns;	   /* so long is one of the longest */
-	ns_t from;	   /* of the part of the window at hand */
-	bool too_many;	   /* in it */
+	ns_t long_ns;  /* so long is one of the longest */
+	ns_t from;     /* of the part of the window at hand */
+	bool too_many; /* in it */
 };
 
 /* A wait counts where it begins, or in the first part of the window. */
@@ -166,8 +166,8 @@ static void add_part(struct cpu_use *use, const struct tally_part *part)
 	}
 }
 
-/* The use by the part's culprit of the thread whose first one is @first; NULL: no memory.  @by_culprit: where its last
- * one is. */
+/* The use by the part's culprit of the thread whose first one is @first; NULL: no memory.
+ * @by_culprit: where its last one is. */
 static struct cpu_use *use_of(struct thread_waits *w, size_t first, size_t *by_culprit,
 			      const struct tally_part *part)
 {

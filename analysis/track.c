@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/track.h"
 
-/* The interval that holds @t, which the list does; @at is where to begin to look: mostly it is near, and steps get longer
- * the further it is. */
+/* The interval that holds @t, which the list does; @at is where to begin to look: mostly it is
+ * near, and steps get longer the further it is. */
 static unsigned find(const struct strip_list *l, unsigned at, ns_t t)
 {
 	unsigned high = l->nr;

@@ -45,8 +45,9 @@ static ns_t unknown_since(const struct unseen_cpu *c, ns_t to)
 	ns_t from = to;
 	struct sonde_interval i;
 
-	while (from > sonde_run_begin(c->run) && !sonde_interval_at(c->run, c->runs, from - 1, &i) &&
-	       i.begin < from && !is_known(c->run, i.value))
+	while (from > sonde_run_begin(c->run) &&
+	       !sonde_interval_at(c->run, c->runs, from - 1, &i) && i.begin < from &&
+	       !is_known(c->run, i.value))
 		from = i.begin;
 	return from;
 }
@@ -124,7 +125,8 @@ static void add_cpu(struct unseen *out, struct unseen_cpu *c, const struct losse
 	}
 	divide(out, &out->before, c, losses, run_begin, seen);
 	divide(out, &out->after, c, losses, gone, run_end);
-	out->lost += unknown_by_losses(c, losses, from > seen ? from : seen, gone < c->end ? gone : c->end);
+	out->lost += unknown_by_losses(c, losses, from > seen ? from : seen,
+				       gone < c->end ? gone : c->end);
 }
 
 int unseen_find(struct unseen *out, struct sonde_run *run, ns_t begin, ns_t end, ns_t unknown_ns)

@@ -44,7 +44,8 @@ static int usage_add(struct usages *u, struct sonde_run *run, int cpu,
 	*item = (struct usage){
 		.cpu = cpu,
 		.row = row,
-		.context = row >= 0 && row < sonde_nr_contexts(run) ? &run->contexts[row] : &nothing,
+		.context =
+			row >= 0 && row < sonde_nr_contexts(run) ? &run->contexts[row] : &nothing,
 		.time_ns = share->time_ns,
 	};
 	return add_to_sum(u, item);

@@ -11,8 +11,8 @@
  * tables of CPU time, so that each of them adds up to window length x physical CPUs.
  */
 struct usage {
-	int cpu;     /* physical */
-	int64_t row; /* of the context; -1 = the history says nothing */
+	int cpu;			     /* physical */
+	int64_t row;			     /* of the context; -1 = the history says nothing */
 	const struct sonde_context *context; /* the run's, or one of which nothing is known */
 	ns_t time_ns;
 };

@@ -22,8 +22,8 @@ static void forget(struct use_sum *use)
 	use->count = 0;
 }
 
-bool use_sums_take(struct use_sums *s, int64_t on, bool (*each)(const struct cpu_use *use, void *data),
-		   void *data)
+bool use_sums_take(struct use_sums *s, int64_t on,
+		   bool (*each)(const struct cpu_use *use, void *data), void *data)
 {
 	bool more = true;
 

@@ -36,8 +36,8 @@ static inline void use_sum_add(struct use_sum *sum, const struct use_sum *more)
 }
 
 /*
- * Sums of all culprits: one place for each culprit of the run, and a list of those that were met, so that what is summed up
- * over and over costs no more than what is met.
+ * Sums of all culprits: one place for each culprit of the run, and a list of those that were met,
+ * so that what is summed up over and over costs no more than what is met.
  *
  * Zero-initialise, use_sums_release() at the end.
  */
@@ -46,9 +46,10 @@ struct use_sums {
 	struct use_met {
 		ns_t at; /* begin of its first piece */
 		uint32_t number;
-	} *met; /* owned: those met, in order */
+	} * met; /* owned: those met, in order */
 	unsigned nr;
-	uint32_t last_who; /* whose (culprits.who) the last piece was; UINT32_MAX: none touches the next one */
+	uint32_t last_who; /* whose (culprits.who) the last piece was; UINT32_MAX: none touches the
+			      next one */
 };
 
 /* 0 or -ENOMEM. */
@@ -71,10 +72,10 @@ static inline void use_sums_add(struct use_sums *s, uint32_t number, ns_t from, 
 	use->longest_at = from;
 }
 
-/* Tells all, in the order in which they were met; they begin anew.  @on: CPU row that it was.  False: @each did not want
- * the rest. */
-bool use_sums_take(struct use_sums *s, int64_t on, bool (*each)(const struct cpu_use *use, void *data),
-		   void *data);
+/* Tells all, in the order in which they were met; they begin anew.  @on: CPU row that it was.
+ * False: @each did not want the rest. */
+bool use_sums_take(struct use_sums *s, int64_t on,
+		   bool (*each)(const struct cpu_use *use, void *data), void *data);
 
 /* They begin anew. */
 void use_sums_clear(struct use_sums *s);

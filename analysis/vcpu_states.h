@@ -4,9 +4,9 @@
 
 #include "analysis/facts.h"
 
-/* Those rows of fact "vcpu_state" that are about @vcpus, @nr rows of table "cpu": at the cost of these, not of all
- * vCPUs.  0 or a negative errno; the caller frees *@out. */
-int vcpu_states_of(struct sonde_facts **out, struct sonde_run *run, const uint32_t *vcpus, uint32_t nr,
-		   ns_t begin, ns_t end, struct error *err);
+/* Those rows of fact "vcpu_state" that are about @vcpus, @nr rows of table "cpu": at the cost of
+ * these, not of all vCPUs.  0 or a negative errno; the caller frees *@out. */
+int vcpu_states_of(struct sonde_facts **out, struct sonde_run *run, const uint32_t *vcpus,
+		   uint32_t nr, ns_t begin, ns_t end, struct error *err);
 
 #endif

@@ -20,11 +20,11 @@ struct sweep {
 		uint32_t last_who;   /* of the piece that was added last: culprits.who */
 		struct tally *sum;   /* that it is added to: the wait's, or .alone */
 		struct tally *alone; /* owned; NULL: none that is told has stood here */
-	} *now; /* owned: those who wait, and behind them what the next ones will use */
+	} * now; /* owned: those who wait, and behind them what the next ones will use */
 	size_t nr_now, nr_made, room;
 	const struct swept_wait *waits;
 	const struct sort_item *next, *end; /* who has not begun yet */
-	ns_t event;			     /* when the next of them begins or ends */
+	ns_t event;			    /* when the next of them begins or ends */
 	int ret;
 };
 
@@ -158,8 +158,9 @@ static void add_piece(struct sweep *s, struct sweeping *w, const struct cpu_run 
 	w->last_who = who;
 }
 
-/* Ends those who do not wait longer than until @t, and finds out when the next event is.  Who goes on to wait need not be
- * looked at: the segment does.  @run: they wait for a part of its first piece, too. */
+/* Ends those who do not wait longer than until @t, and finds out when the next event is.  Who goes
+ * on to wait need not be looked at: the segment does.  @run: they wait for a part of its first
+ * piece, too. */
 static void end_waits(struct sweep *s, ns_t t, const struct cpu_run *run)
 {
 	s->event = next_begin(s);
@@ -282,8 +283,9 @@ static void sort_by_cpu(const struct sweep *s, struct sort_item *items, size_t n
 	key_sort(items, nr);
 }
 
-/* As much of the time as can be held at once is gone through for all CPUs before what comes next; who waits longer than
- * until then is looked at in the end.  @all are by time, and have room for three times as many behind them. */
+/* As much of the time as can be held at once is gone through for all CPUs before what comes next;
+ * who waits longer than until then is looked at in the end.  @all are by time, and have room for
+ * three times as many behind them. */
 static int sweep_in_parts(struct sweep *s, struct sort_item *all, size_t nr)
 {
 	struct sort_item *now = all + nr, *late = now + 2 * nr; /* key_sort() wants room, too */

@@ -14,14 +14,14 @@ struct scan {
 	struct wait w; /* seen to begin; complete when what comes after it is known */
 	bool pending;
 	bool no_thread;
-	attr_t thread; /* its thread's own state */
-	int host;      /* the machine in which that is */
+	attr_t thread;	      /* its thread's own state */
+	int host;	      /* the machine in which that is */
 	struct losses losses; /* of that one; read when first asked for */
 	bool (*each)(const struct wait *w, void *data);
 	void *data;
 	bool stop;
 	int ret;
-	ns_t on_cpu_ns; /* of the wait at hand */
+	ns_t on_cpu_ns;	    /* of the wait at hand */
 	bool begins_unseen; /* ... whose state is not known when it begins */
 	struct waits *kept; /* NULL: there is no room for more */
 };
@@ -79,9 +79,9 @@ static bool each_state(const struct sonde_interval *i, void *data)
 static bool each_thread_state(const struct sonde_interval *i, void *data)
 {
 	static const uint32_t states[] = {
-		[THREAD_UNKNOWN] = VCPU_UNKNOWN,  [THREAD_RUNNING] = VCPU_ON_CPU,
+		[THREAD_UNKNOWN] = VCPU_UNKNOWN,    [THREAD_RUNNING] = VCPU_ON_CPU,
 		[THREAD_RUNNABLE] = VCPU_PREEMPTED, [THREAD_SLEEPING] = VCPU_WAITING,
-		[THREAD_BLOCKED] = VCPU_WAITING,  [THREAD_STOPPED] = VCPU_WAITING,
+		[THREAD_BLOCKED] = VCPU_WAITING,    [THREAD_STOPPED] = VCPU_WAITING,
 	};
 	struct sonde_interval as = *i;
 
@@ -95,16 +95,19 @@ static bool is_wait(const struct scan *s)
 	return !s->w.polled || s->w.begin > sonde_run_begin(s->strips->run);
 }
 
-/* A vCPU's state is not known where nothing is known of the CPU that it is on either, as of a nested one's whose host's
- * host is not recorded yet; its host tells of it all the same, but where it lost events. */
+/* A vCPU's state is not known where nothing is known of the CPU that it is on either, as of a
+ * nested one's whose host's host is not recorded yet; its host tells of it all the same, but where
+ * it lost events. */
 static bool has_losses(struct scan *s)
 {
 	if (!s->losses.list)
 		s->ret = losses_init(&s->losses, s->strips->run, s->host);
-	return !s->ret && losses_touch(&s->losses, s->w.polled ? s->w.begin : s->w.woken, s->w.entry);
+	return !s->ret &&
+	       losses_touch(&s->losses, s->w.polled ? s->w.begin : s->w.woken, s->w.entry);
 }
 
-/* To the state in which it is at the entry: where that is not seen, the wait is over as events were lost. */
+/* To the state in which it is at the entry: where that is not seen, the wait is over as events were
+ * lost. */
 static void look(struct scan *s, attr_t attr,
 		 bool (*state)(const struct sonde_interval *i, void *data))
 {

@@ -14,7 +14,8 @@
  *	  |        |   sleeps      | run      | thread |
  *
  * A hypervisor may poll for a while before it lets the thread sleep; when that is enough, it never
- * sleeps: then @polled, and asleep, woken and ran are @entry.  Else it may sleep several times: then
+ * sleeps: then @polled, and asleep, woken and ran are @entry.  Else it may sleep several times:
+ *then
  * @asleep is the begin of the first, @woken the end of the last.
  *
  * Of a nested vCPU whose host has no trace no thread is seen (@no_thread).  Then @woken is when the
@@ -25,19 +26,20 @@ struct wait {
 	int64_t vcpu; /* CPU row */
 	int64_t wake; /* row of table "wake": what ended it; -1 it goes on, or that is not known */
 	ns_t begin, asleep, woken, ran, entry;
-	ns_t time_ns; /* slept, or when @polled its thread had a CPU to poll on, within the window */
+	ns_t time_ns; /* slept, or when @polled its thread had a CPU to poll on, within the window
+		       */
 	bool polled;
 	bool no_thread;
-	bool ended; /* the entry was seen; else @entry is the end of the run, where events were lost,
-			or where its thread ended */
+	bool ended;  /* the entry was seen; else @entry is the end of the run, where events were
+			lost,  or where its thread ended */
 	bool unseen; /* before the entry was seen its host lost events: when it ran is not known,
 			and, where it was not seen to sleep, not when it slept: @asleep is then
 			@begin */
 };
 
 /*
- * Several facts are made of the same waits: a run keeps those of the window asked for last, up to WAITS_MAX (72
- * bytes each).
+ * Several facts are made of the same waits: a run keeps those of the window asked for last, up to
+ * WAITS_MAX (72 bytes each).
  */
 #define WAITS_MAX (1u << 18)
 
@@ -49,9 +51,8 @@ struct waits {
 	struct waits_of {
 		bool known;
 		size_t first, nr;
-	} *vcpus; /* owned, per CPU row */
+	} * vcpus; /* owned, per CPU row */
 };
-
 
 /* Calls @each for every wait of @vcpu that touches [begin, end), in order; false stops.  One that
  * halted in it, but slept first at @end or later, does not.  @each may not ask for waits itself. */

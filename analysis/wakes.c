@@ -28,10 +28,10 @@ const char *sonde_cause_name(enum sonde_cause cause)
 const char *sonde_off_name(enum sonde_off off)
 {
 	static const char *const names[SONDE_NR_OFFS] = {
-		[SONDE_OFF_NONE] = "",	     [SONDE_OFF_UNKNOWN] = "unknown",
-		[SONDE_OFF_SLICE] = "slice", [SONDE_OFF_WAKEUP] = "wakeup",
-		[SONDE_OFF_CLASS] = "class", [SONDE_OFF_MOVED] = "moved",
-		[SONDE_OFF_QUOTA] = "quota", [SONDE_OFF_READY] = "ready",
+		[SONDE_OFF_NONE] = "",		 [SONDE_OFF_UNKNOWN] = "unknown",
+		[SONDE_OFF_SLICE] = "slice",	 [SONDE_OFF_WAKEUP] = "wakeup",
+		[SONDE_OFF_CLASS] = "class",	 [SONDE_OFF_MOVED] = "moved",
+		[SONDE_OFF_QUOTA] = "quota",	 [SONDE_OFF_READY] = "ready",
 		[SONDE_OFF_THROTTLED] = "quota",
 	};
 
@@ -179,8 +179,7 @@ bool run_wake_is_loss(const struct sonde_run *run, int64_t wake)
 {
 	int64_t lost = run_number(run, RUN_WAKE, wake, 6);
 
-	return lost >= 0 ? lost > 0
-			 : !strcmp(run_string(run, RUN_WAKE, wake, 5), WAKE_LOST_TEXT);
+	return lost >= 0 ? lost > 0 : !strcmp(run_string(run, RUN_WAKE, wake, 5), WAKE_LOST_TEXT);
 }
 
 void run_read_wakes(struct sonde_run *run)

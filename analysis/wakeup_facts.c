@@ -24,8 +24,8 @@ struct told {
 
 static struct told tell(const struct wakeup *w)
 {
-	/* In the guest's kernel, until the thread may run; then in its run queue.  Another vCPU may have
-	 * made it ready before this one was there. */
+	/* In the guest's kernel, until the thread may run; then in its run queue.  Another vCPU may
+	 * have made it ready before this one was there. */
 	ns_t ready = w->runnable >= 0 ? w->runnable : w->running;
 	ns_t kernel = ready > w->entry ? ready - w->entry : 0;
 
@@ -72,8 +72,8 @@ struct wakeup_sums {
 	struct kept kept;
 	ns_t begin, end; /* of the window */
 	struct sonde_run *run;
-	struct keyed keys;  /* struct sum */
-	struct told *list;  /* owned: all of them, in the order of wakeups_scan() */
+	struct keyed keys; /* struct sum */
+	struct told *list; /* owned: all of them, in the order of wakeups_scan() */
 	size_t nr, room;
 	bool too_many; /* more than WAKEUPS_KEPT: those are not all */
 	bool no_memory;
@@ -257,12 +257,13 @@ const struct analysis wakeup_list_analysis = {
 
 /* How long they took: @means is what the mean is of. */
 #define LENGTH_COLUMNS(means)                                                                      \
-	{"count", "TIMES", SONDE_COL_INT, "how often"},                                            \
-	{"mean", "MEAN", SONDE_COL_NS, means},                                                     \
-	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},                         \
-	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},                               \
-	{"longest", "LONGEST", SONDE_COL_NS, "the longest"},                                       \
-	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"}
+	{"count", "TIMES", SONDE_COL_INT, "how often"}, {"mean", "MEAN", SONDE_COL_NS, means},     \
+		{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},                 \
+		{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},                       \
+		{"longest", "LONGEST", SONDE_COL_NS, "the longest"},                               \
+	{                                                                                          \
+		"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"                      \
+	}
 
 /* With its steps from @step on: who was awake needs no others. */
 static void add_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t i, int step)

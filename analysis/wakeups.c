@@ -31,10 +31,10 @@ struct scan {
 	struct map by_runnable; /* thread and time -> index of chains */
 	bool awake;
 	ns_t begin, end;
-	int64_t vcpu; /* the one at hand */
-	struct sonde_cpu cpu; /* ... and its row */
-	struct track task;    /* ... what its guest runs there */
-	struct losses losses; /* ... of its guest; read when first asked for */
+	int64_t vcpu;			       /* the one at hand */
+	struct sonde_cpu cpu;		       /* ... and its row */
+	struct track task;		       /* ... what its guest runs there */
+	struct losses losses;		       /* ... of its guest; read when first asked for */
 	struct losses above[SONDE_LAYERS_MAX]; /* ... of the machines around its host */
 	unsigned level;
 	bool traced;
@@ -79,10 +79,12 @@ static bool is_idle(const struct scan *s, uint32_t task)
 	return !task || task > s->nr_threads || !s->threads[task - 1].tid;
 }
 
-/* What stands behind a value of a CPU's `runs`, or of `waker`, if it is code of the vCPU at hand; else NULL. */
+/* What stands behind a value of a CPU's `runs`, or of `waker`, if it is code of the vCPU at hand;
+ * else NULL. */
 static const struct sonde_context *code_of(const struct scan *s, uint32_t value)
 {
-	const struct sonde_context *c = value && value <= s->nr_contexts ? &s->contexts[value - 1] : NULL;
+	const struct sonde_context *c =
+		value && value <= s->nr_contexts ? &s->contexts[value - 1] : NULL;
 
 	return c && c->machine == s->cpu.machine && c->cpu == s->cpu.number ? c : NULL;
 }
@@ -188,15 +190,15 @@ static bool find_thread(struct scan *s, struct wakeup *w)
 struct handlers {
 	struct scan *s;
 	unsigned nr;
-	bool seen;	  /* any of the vCPU's own code */
-	bool under_way;	  /* the last one: its own code did nothing else since */
-	ns_t begin;	  /* of the last one */
-	uint32_t context; /* ... its value */
-	int64_t number;	 /* of its line, or vector */
-	bool whole;	 /* its begin was seen */
-	bool hole;	 /* at some time in it nothing is known of what the CPU ran */
+	bool seen;		       /* any of the vCPU's own code */
+	bool under_way;		       /* the last one: its own code did nothing else since */
+	ns_t begin;		       /* of the last one */
+	uint32_t context;	       /* ... its value */
+	int64_t number;		       /* of its line, or vector */
+	bool whole;		       /* its begin was seen */
+	bool hole;		       /* at some time in it nothing is known of what the CPU ran */
 	const struct sonde_wake *wake; /* what the vCPU was woken for; NULL: that is not asked */
-	bool own, own_before; /* the last one is that; one before it was */
+	bool own, own_before;	       /* the last one is that; one before it was */
 };
 
 static bool is_own(const struct handlers *h, int64_t number)
@@ -249,8 +251,9 @@ static bool each_run(const struct cpu_run *run, void *data)
 #define SOFTIRQ_TIMER 1
 #define SOFTIRQ_HRTIMER 8
 
-/* Whether an interrupt on the vCPU at hand woke the thread, by itself or in the soft interrupt in which timers
- * expire.  What another thread or soft interrupt does may be due to any interrupt before. */
+/* Whether an interrupt on the vCPU at hand woke the thread, by itself or in the soft interrupt in
+ * which timers expire.  What another thread or soft interrupt does may be due to any interrupt
+ * before. */
 static bool woken_by_interrupt(struct scan *s, int64_t thread, ns_t runnable)
 {
 	struct sonde_interval i;
@@ -287,8 +290,8 @@ static struct sonde_wake wake_by(const struct sonde_run *run, int64_t vcpu, unsi
 	return wake;
 }
 
-/* What the interrupt was for that the guest calls line @number, or that has this vector.  A vCPU gets few
- * different ones, so each is looked for once. */
+/* What the interrupt was for that the guest calls line @number, or that has this vector.  A vCPU
+ * gets few different ones, so each is looked for once. */
 static void set_wake(struct scan *s, struct wakeup *w, int64_t number)
 {
 	struct sonde_wake *wake = keyed_sum(&s->wakes, (int64_t[]){s->vcpu, number});
@@ -302,16 +305,17 @@ static void set_wake(struct scan *s, struct wakeup *w, int64_t number)
 	w->wake = *wake;
 }
 
-/* The first interrupt after the entry, or else the first of its kind, is what the vCPU was woken for.  Another one
- * came when it was awake already.  False: events were lost that may tell of one. */
+/* The first interrupt after the entry, or else the first of its kind, is what the vCPU was woken
+ * for.  Another one came when it was awake already.  False: events were lost that may tell of one.
+ */
 static bool find_interrupt(struct scan *s, struct wakeup *w)
 {
 	struct handlers h = {.s = s, .wake = &w->wake};
 
 	if (w->runnable <= w->wait->entry || !woken_by_interrupt(s, w->thread, w->runnable))
 		return true;
-	s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, w->wait->entry, w->runnable,
-				each_run, &h);
+	s->ret = cpu_users_runs(s->users, s->cpu.machine, s->cpu.number, w->wait->entry,
+				w->runnable, each_run, &h);
 	if (s->ret || h.hole || is_hidden(s, w->wait->entry, w->runnable))
 		return false;
 	if (h.nr < 2 || (h.own && !h.own_before))
@@ -363,8 +367,8 @@ static void put_before(struct handlers *h, const struct handlers *before)
 	}
 }
 
-/* The interrupt whose handler, or soft interrupt for timers, made the thread ready that goes on later.  It came while
- * another thread ran, from @since on. */
+/* The interrupt whose handler, or soft interrupt for timers, made the thread ready that goes on
+ * later.  It came while another thread ran, from @since on. */
 static bool find_handler(struct scan *s, ns_t since, ns_t runnable, struct handlers *h)
 {
 	ns_t to = runnable;
@@ -386,15 +390,16 @@ static bool find_handler(struct scan *s, ns_t since, ns_t runnable, struct handl
 	return false;
 }
 
-/* A thread that runs from @running on: was it woken while another one had the vCPU?  Then when, and by what.  What rules
- * out most, and costs least, comes first. */
+/* A thread that runs from @running on: was it woken while another one had the vCPU?  Then when, and
+ * by what.  What rules out most, and costs least, comes first. */
 static bool find_awake(struct scan *s, int64_t thread, ns_t running, ns_t *runnable,
 		       struct handlers *h)
 {
 	struct sonde_interval state, before, task;
 
-	if (thread_state_at(s->tracks, thread, running - 1, &state) || state.value != THREAD_RUNNABLE ||
-	    state.begin <= s->begin || thread_state_at(s->tracks, thread, state.begin - 1, &before) ||
+	if (thread_state_at(s->tracks, thread, running - 1, &state) ||
+	    state.value != THREAD_RUNNABLE || state.begin <= s->begin ||
+	    thread_state_at(s->tracks, thread, state.begin - 1, &before) ||
 	    (before.value != THREAD_SLEEPING && before.value != THREAD_BLOCKED) ||
 	    !woken_by_interrupt(s, thread, state.begin) ||
 	    track_at(&s->task, s->strips, state.begin - 1, &task) || is_idle(s, task.value))

@@ -295,7 +295,8 @@ static void say_quota(struct sentence *s, const struct loser *loser)
 		return;
 	say_part(s, loser->quota_ns, loser->total_ns, false);
 	say(s, "the quota of its cgroup");
-	if (!sonde_cpu_get(s->run, loser->row, &vcpu) && !sonde_thread_get(s->run, vcpu.host_thread, &t) &&
+	if (!sonde_cpu_get(s->run, loser->row, &vcpu) &&
+	    !sonde_thread_get(s->run, vcpu.host_thread, &t) &&
 	    !sonde_cgroup_get(s->run, t.cgroup, &cgroup) && *cgroup.path)
 		say(s, " %s", cgroup.path);
 	say(s, " was used up.");

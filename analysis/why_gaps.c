@@ -23,11 +23,11 @@ struct verdict why_not_known(const struct why *w, const char *what, int64_t mach
 
 /* Places where events of a machine are missing, in the window. */
 struct lost {
-	int64_t events;	  /* that a tracer counted */
-	int64_t counted;  /* places where one did */
-	int64_t gaps;	  /* the others */
-	ns_t begin, end;  /* of the longest, as far as it is in the window */
-	int cpu;	  /* ... and where that is; -1 unknown */
+	int64_t events;	 /* that a tracer counted */
+	int64_t counted; /* places where one did */
+	int64_t gaps;	 /* the others */
+	ns_t begin, end; /* of the longest, as far as it is in the window */
+	int cpu;	 /* ... and where that is; -1 unknown */
 };
 
 static bool take_loss(struct lost *lost, const struct sonde_loss *l, ns_t begin, ns_t end)

@@ -234,8 +234,8 @@ static int unknown_machines(struct why *w, struct error *err)
 	return ret ? fail(err, ret, "out of memory") : 0;
 }
 
-/* The first of what was wrong with the input tells most: what is wrong with a recording as a whole comes before what is
- * with its parts. */
+/* The first of what was wrong with the input tells most: what is wrong with a recording as a whole
+ * comes before what is with its parts. */
 static void problems(struct why *w)
 {
 	struct verdict v = why_not_known(w, "problems", 0);
@@ -253,8 +253,10 @@ static void problems(struct why *w)
 	v.count = others + 1;
 	say(&v.says, "What is said here may lack something, for Sonde met ");
 	if (others)
-		say(&v.says, "%lld problems with the input. sonde report -s problem lists them. "
-			     "The first: ", (long long)others + 1);
+		say(&v.says,
+		    "%lld problems with the input. sonde report -s problem lists them. "
+		    "The first: ",
+		    (long long)others + 1);
 	else
 		say(&v.says, "a problem with the input. ");
 	say(&v.says, "%s.", first.text);

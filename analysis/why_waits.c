@@ -99,7 +99,8 @@ struct waited {
 };
 
 /* @vms: per machine. */
-static void add_waited(struct waited *vms, const struct why *w, const struct sonde_facts *waits, size_t row)
+static void add_waited(struct waited *vms, const struct why *w, const struct sonde_facts *waits,
+		       size_t row)
 {
 	ns_t time = facts_named(waits, row, "total").i;
 	struct sonde_cpu cpu;

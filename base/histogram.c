@@ -74,7 +74,8 @@ ns_t histogram_quantile(const struct histogram *h, unsigned ppm)
 	return h->greatest_ns;
 }
 
-/* The power of two that the lengths in a bucket are of: the same for a whole row, but for the first. */
+/* The power of two that the lengths in a bucket are of: the same for a whole row, but for the
+ * first. */
 static unsigned power_of(unsigned row, unsigned i)
 {
 	if (row)

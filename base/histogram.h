@@ -8,8 +8,8 @@
  * How long things took: count, sum, extremes, and how many there were of which length, in memory
  * that does not depend on how many there are.  Each doubling of the length is divided into
  * HISTOGRAM_STEPS buckets, so that a quantile is at most 1/HISTOGRAM_STEPS of it too large or too
- * small; count, sum, least and greatest are exact.  There is memory for doublings in which there are
- * lengths, mostly some of all.
+ * small; count, sum, least and greatest are exact.  There is memory for doublings in which there
+ * are lengths, mostly some of all.
  *
  * Zero-initialise, histogram_release() at the end.
  */
@@ -21,7 +21,8 @@
 struct histogram {
 	uint64_t count;
 	ns_t total_ns, least_ns, greatest_ns;
-	/* Owned: HISTOGRAM_STEPS buckets each, which stop counting at UINT32_MAX; NULL: all are 0. */
+	/* Owned: HISTOGRAM_STEPS buckets each, which stop counting at UINT32_MAX; NULL: all are 0.
+	 */
 	uint32_t *rows[HISTOGRAM_ROWS];
 };
 
@@ -48,9 +49,10 @@ static inline uint32_t histogram_at(const struct histogram *h, unsigned bucket)
 /* A negative length counts as 0.  False: no memory. */
 bool histogram_add(struct histogram *h, ns_t length_ns);
 
-/* The same in two steps, for who adds very many: histogram_count() for each length, and histogram_add_sums()
- * with what they add up to, before anything is asked. */
-uint32_t *histogram_row(struct histogram *h, unsigned row); /* made when it is new; NULL: no memory */
+/* The same in two steps, for who adds very many: histogram_count() for each length, and
+ * histogram_add_sums() with what they add up to, before anything is asked. */
+uint32_t *histogram_row(struct histogram *h,
+			unsigned row); /* made when it is new; NULL: no memory */
 static inline bool histogram_count(struct histogram *h, ns_t length_ns)
 {
 	unsigned bucket = histogram_bucket(length_ns);

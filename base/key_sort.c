@@ -7,7 +7,8 @@
 #define DIGITS (1u << DIGIT_BITS)
 #define LONG_LIST 512
 
-static void sort_by_digit(const struct sort_item *from, struct sort_item *to, size_t nr, unsigned shift)
+static void sort_by_digit(const struct sort_item *from, struct sort_item *to, size_t nr,
+			  unsigned shift)
 {
 	uint32_t starts[DIGITS] = {0};
 	size_t at = 0;
@@ -52,7 +53,8 @@ static struct sort_item *sort_short(struct sort_item *from, struct sort_item *to
 	return from;
 }
 
-static struct sort_item *sort_long(struct sort_item *from, struct sort_item *to, size_t nr, uint64_t differ)
+static struct sort_item *sort_long(struct sort_item *from, struct sort_item *to, size_t nr,
+				   uint64_t differ)
 {
 	for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
 		struct sort_item *swap = from;

@@ -5,8 +5,9 @@
 #include "base/types.h"
 
 /*
- * Long lists, sorted by their numbers alone: digit by digit, or, where it is not worth counting all digits, by
- * comparing them.  What has the same key stays in order, so who sorts by one key and then by another sorts by both.
+ * Long lists, sorted by their numbers alone: digit by digit, or, where it is not worth counting all
+ * digits, by comparing them.  What has the same key stays in order, so who sorts by one key and
+ * then by another sorts by both.
  */
 struct sort_item {
 	uint64_t key;

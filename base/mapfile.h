@@ -12,8 +12,8 @@
 struct mapfile {
 	const uint8_t *data;
 	size_t len_bytes;
-	/* Of the file when it was mapped: with the length, another file has others, and so has this one
-	 * once it was changed. */
+	/* Of the file when it was mapped: with the length, another file has others, and so has this
+	 * one once it was changed. */
 	uint64_t device, inode;
 	int64_t modified_ns, changed_ns;
 };

@@ -14,7 +14,7 @@ struct jobs {
 	atomic_uint next;
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t ended;
-	unsigned working;     /* threads beside the caller's */
+	unsigned working; /* threads beside the caller's */
 };
 
 static void work(struct jobs *jobs)
@@ -57,8 +57,8 @@ static void wait_for_others(struct jobs *jobs)
 	pthread_mutex_unlock(&jobs->lock);
 }
 
-void parallel(unsigned threads, unsigned nr, struct stop *stop,
-	      void (*job)(void *data, unsigned i), void *data)
+void parallel(unsigned threads, unsigned nr, struct stop *stop, void (*job)(void *data, unsigned i),
+	      void *data)
 {
 	struct jobs jobs = {.job = job, .data = data, .nr = nr, .stop = stop};
 	pthread_t others[OTHERS_MAX];

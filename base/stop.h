@@ -21,7 +21,7 @@
 struct stop {
 	bool (*go_on)(double done, void *data); /* false: stop; NULL: nobody asks */
 	void *data;
-	double done;                            /* share of the work, 0..1 */
+	double done; /* share of the work, 0..1 */
 	pthread_t thread;
 	atomic_bool stopped;
 };

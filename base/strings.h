@@ -14,7 +14,7 @@ struct strings {
 	struct map by_hash;
 	const char **list;   /* owned array; the strings live in the arena, NUL-terminated */
 	uint32_t *len_bytes; /* owned, beside list */
-	uint32_t *next;      /* owned: the next string with the same hash, or 0 */
+	uint32_t *next;	     /* owned: the next string with the same hash, or 0 */
 	uint32_t nr;
 	uint32_t room;
 	uint64_t secret; /* of the hashes, while there is a string */

@@ -3,9 +3,10 @@
 
 #define DIGITS_MAX 20
 
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536"
-			    "37383940414243444546474849505152535455565758596061626364656667686970717273"
-			    "7475767778798081828384858687888990919293949596979899";
+static const char pairs[] =
+	"00010203040506070809101112131415161718192021222324252627282930313233343536"
+	"37383940414243444546474849505152535455565758596061626364656667686970717273"
+	"7475767778798081828384858687888990919293949596979899";
 static const char hex[] = "0123456789abcdef";
 
 void text_put_cut(struct text *t, const char *text, size_t len)
@@ -39,7 +40,8 @@ static char *digits(char *end, uint64_t value)
 #define NUMBER_MAX 24
 
 struct number {
-	char text[2 * NUMBER_MAX]; /* digits end in the middle: what is behind may be copied along */
+	char text[2 *
+		  NUMBER_MAX]; /* digits end in the middle: what is behind may be copied along */
 	char *begin;
 };
 

@@ -40,7 +40,8 @@ char *unit_tick(char buf[static UNIT_TEXT], ns_t t, ns_t step, bool ticks_are_ns
 	return buf;
 }
 
-/* A unit of time: @ns of them, and the least lengths that are shown with two, one and no digits behind the point. */
+/* A unit of time: @ns of them, and the least lengths that are shown with two, one and no digits
+ * behind the point. */
 struct time_unit {
 	const char *name;
 	uint64_t ns, two, one, none;
@@ -50,8 +51,8 @@ struct time_unit {
 #define LENGTH_EXACT UINT64_C(1000000000000000)
 
 /*
- * @length in that unit with four significant digits, rounded as printf() rounds the quotient.  That says of half a digit
- * which way the quotient's last bit went; all else is found without it.
+ * @length in that unit with four significant digits, rounded as printf() rounds the quotient.  That
+ * says of half a digit which way the quotient's last bit went; all else is found without it.
  */
 static void four_digits(struct text *text, uint64_t length, const struct time_unit *u)
 {
@@ -92,8 +93,7 @@ char *unit_length(char buf[static UNIT_TEXT], ns_t length, bool ticks_are_ns)
 			text_u64(&text, size);
 			text_str(&text, length ? " ns" : "");
 		} else {
-			four_digits(&text, size,
-				    size < us.none ? &us : size < ms.none ? &ms : &s);
+			four_digits(&text, size, size < us.none ? &us : size < ms.none ? &ms : &s);
 		}
 	}
 	text_end(&text, UNIT_TEXT);

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Writes all of it, however many calls that takes.  0 or -errno; then a part of it may have been written. */
+/* Writes all of it, however many calls that takes.  0 or -errno; then a part of it may have been
+ * written. */
 int write_all(int fd, const void *data, size_t len_bytes);
 
 #endif

@@ -172,7 +172,8 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	if (optind == argc || !threads || threads > MAX_THREADS || !rounds) {
-		fprintf(stderr, "usage: bench_decode [-t THREADS] [-r ROUNDS] [-k KIND] TRACE...\n");
+		fprintf(stderr,
+			"usage: bench_decode [-t THREADS] [-r ROUNDS] [-k KIND] TRACE...\n");
 		return 2;
 	}
 	for (int i = optind; i < argc; i++) {

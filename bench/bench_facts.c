@@ -5,8 +5,8 @@
  *
  * Every analysis over the whole of a history, each on a history that was opened anew.  Prints one
  * line for each: name, rows and CPU time in ms; then the sum of all, and what all of them cost one
- * after the other on a history that was opened once, as sonde report and sonde serve have it.  The heap
- * is the program's, too.
+ * after the other on a history that was opened once, as sonde report and sonde serve have it.  The
+ * heap is the program's, too.
  */
 #include <stdio.h>
 

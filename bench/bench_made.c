@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What grows faster than the machine: bench_made [-c CPUS] [-m VMS] [-s STEPS] [-w WITH] [-o FILE] [ANALYSIS...]
+ * What grows faster than the machine: bench_made [-c CPUS] [-m VMS] [-s STEPS] [-w WITH] [-o FILE]
+ * [ANALYSIS...]
  *
- * Makes histories (made_world.h) of a machine of CPUS CPUs and VMS VMs, of one half as large and of one of a quarter,
- * and asks for every analysis, or those named, on a history that was opened anew.  Prints a line for each: its name, rows,
- * CPU time in ms, beginning with the smallest, and by how much more than twice as long, in percent, the largest took than
- * the one half as large.
+ * Makes histories (made_world.h) of a machine of CPUS CPUs and VMS VMs, of one half as large and of
+ * one of a quarter, and asks for every analysis, or those named, on a history that was opened anew.
+ * Prints a line for each: its name, rows, CPU time in ms, beginning with the smallest, and by how
+ * much more than twice as long, in percent, the largest took than the one half as large.
  *
  * -o: only makes the history, in FILE; -w: what there is in it, a sum of enum made_with.
  */
@@ -92,7 +93,8 @@ int main(int argc, char **argv)
 		part.vms = (o.vms >> i) + !(o.vms >> i);
 		make(paths[i], part);
 	}
-	printf("# %u CPUs, %u VMs, and half and a quarter of them; %u steps\n", o.cpus, o.vms, o.steps);
+	printf("# %u CPUs, %u VMs, and half and a quarter of them; %u steps\n", o.cpus, o.vms,
+	       o.steps);
 	if (optind == argc)
 		measure_all(paths);
 	for (int i = optind; i < argc; i++)

@@ -67,7 +67,7 @@ static bool tells_tasks(const struct made *m, unsigned v)
 
 static void become(struct made *m, struct made_vcpu *v, ns_t t, enum vcpu_state state)
 {
-	enum thread_state thread = state == VCPU_ON_CPU	  ? THREAD_RUNNING
+	enum thread_state thread = state == VCPU_ON_CPU	   ? THREAD_RUNNING
 				   : state == VCPU_WAITING ? THREAD_SLEEPING
 							   : THREAD_RUNNABLE;
 
@@ -109,7 +109,8 @@ static void enters(struct made *m, unsigned cpu, unsigned v, ns_t t)
 static void request_begins(struct made *m, struct made_vcpu *vcpu, ns_t t)
 {
 	if (m->o.with & MADE_REQUESTS && vcpu->request.issued == NS_MIN)
-		vcpu->request = (struct made_request){.issued = t, .begun = t + 9000, .ended = t + 20000};
+		vcpu->request =
+			(struct made_request){.issued = t, .begun = t + 9000, .ended = t + 20000};
 }
 
 static void request_ends(struct made *m, unsigned v, ns_t t)
@@ -120,10 +121,30 @@ static void request_ends(struct made *m, unsigned v, ns_t t)
 	if (r->issued == NS_MIN)
 		return;
 	made_row(m, TABLE_REQUEST,
-		 (int64_t[]){made_machine_row(made_vm(v)), made_vcpu_row(m, v), made_app_row(m, v, 0),
-			     1 + m->nr_requests % 2, 254 << 20, m->nr_requests * 8, 4096, 1, r->issued,
-			     r->issued + 100, r->issued + 200, r->issued + 5000, r->begun, r->ended,
-			     r->ended + 900, t, t + 500, t + 900, burn, burn, made_vcpu_row(m, v), 37, 1, 0});
+		 (int64_t[]){made_machine_row(made_vm(v)),
+			     made_vcpu_row(m, v),
+			     made_app_row(m, v, 0),
+			     1 + m->nr_requests % 2,
+			     254 << 20,
+			     m->nr_requests * 8,
+			     4096,
+			     1,
+			     r->issued,
+			     r->issued + 100,
+			     r->issued + 200,
+			     r->issued + 5000,
+			     r->begun,
+			     r->ended,
+			     r->ended + 900,
+			     t,
+			     t + 500,
+			     t + 900,
+			     burn,
+			     burn,
+			     made_vcpu_row(m, v),
+			     37,
+			     1,
+			     0});
 	m->nr_requests++;
 	r->issued = NS_MIN;
 }
@@ -132,7 +153,8 @@ static void request_ends(struct made *m, unsigned v, ns_t t)
 static void wake(struct made *m, unsigned cpu, unsigned v, ns_t t)
 {
 	struct made_vcpu *vcpu = &m->vcpus[v];
-	unsigned by = vcpu->request.issued != NS_MIN ? MADE_BY_DISK : made_random(m, 2) * MADE_BY_IPI;
+	unsigned by =
+		vcpu->request.issued != NS_MIN ? MADE_BY_DISK : made_random(m, 2) * MADE_BY_IPI;
 
 	set(m, vcpu->woken, t, made_wake_row(v, by) + 1);
 	set(m, vcpu->thread_waker, t, made_cpu_context(cpu, OF_BURN_IRQ) + 1);
@@ -142,8 +164,8 @@ static void wake(struct made *m, unsigned cpu, unsigned v, ns_t t)
 
 static void preempt(struct made *m, unsigned v, ns_t t)
 {
-	static const enum why_off why[] = {OFF_SLICE, OFF_WAKEUP, OFF_CLASS, OFF_MOVED,
-					   OFF_QUOTA, OFF_THROTTLED};
+	static const enum why_off why[] = {OFF_SLICE, OFF_WAKEUP, OFF_CLASS,
+					   OFF_MOVED, OFF_QUOTA,  OFF_THROTTLED};
 	unsigned nr = m->o.with & MADE_QUOTAS ? 6 : 4;
 
 	become(m, &m->vcpus[v], t, VCPU_PREEMPTED);
@@ -160,7 +182,8 @@ static void switch_apps(struct made *m, unsigned v, ns_t t)
 
 	set(m, vcpu->app_waker[other], t, made_vcpu_context(m, v, OF_HANDLER + vcpu->app) + 1);
 	set(m, vcpu->app_state[other], t, THREAD_RUNNABLE);
-	set(m, vcpu->app_state[vcpu->app], t, made_random(m, 4) ? THREAD_SLEEPING : THREAD_RUNNABLE);
+	set(m, vcpu->app_state[vcpu->app], t,
+	    made_random(m, 4) ? THREAD_SLEEPING : THREAD_RUNNABLE);
 	vcpu->app = other;
 }
 
@@ -422,8 +445,10 @@ static void make_vcpus(struct made *m)
 
 	for (unsigned v = 0; v < m->nr_vcpus; v++) {
 		unsigned vm = made_vm(v);
-		bool traced = made_traced(vm), told = made_kind(vm) == MADE_SPACED && m->o.with & MADE_SPACES;
-		attr_t own = traced ? machine_dir(m, made_machine_row(vm)) : dir(m, host, "vcpus", 0);
+		bool traced = made_traced(vm),
+		     told = made_kind(vm) == MADE_SPACED && m->o.with & MADE_SPACES;
+		attr_t own =
+			traced ? machine_dir(m, made_machine_row(vm)) : dir(m, host, "vcpus", 0);
 		attr_t cpu = dir(m, own, traced ? "cpu%lld" : "%lld",
 				 traced ? v % MADE_VCPUS : made_thread_row(m, v));
 
@@ -444,8 +469,8 @@ static void make_cpus(struct made *m)
 	attr_t host = machine_dir(m, 0);
 
 	for (unsigned cpu = 0; cpu < m->o.cpus; cpu++) {
-		m->runs[cpu] = history_writer_attr(m->w, dir(m, host, "cpu%lld", cpu), "runs", ATTR_ROW,
-						   ATTR_SUMMED);
+		m->runs[cpu] = history_writer_attr(m->w, dir(m, host, "cpu%lld", cpu), "runs",
+						   ATTR_ROW, ATTR_SUMMED);
 		m->cpus[cpu].who = IDLE;
 	}
 }
@@ -464,7 +489,8 @@ int made_run(struct made *m, ns_t *end)
 	for (unsigned i = 0; i < m->o.steps; i++) {
 		for (unsigned cpu = 0; cpu < m->o.cpus; cpu++)
 			step(m, cpu,
-			     MADE_BEGIN + (ns_t)i * MADE_STEP_NS + (ns_t)cpu * MADE_STEP_NS / m->o.cpus);
+			     MADE_BEGIN + (ns_t)i * MADE_STEP_NS +
+				     (ns_t)cpu * MADE_STEP_NS / m->o.cpus);
 	}
 	*end = MADE_BEGIN + (ns_t)m->o.steps * MADE_STEP_NS;
 	return 0;
@@ -487,8 +513,9 @@ int made_history(const char *path, const struct made_options *options, struct er
 	if (ret)
 		return ret;
 	for (unsigned i = 0; i < NR_TABLES; i++)
-		m.tables[i] = history_writer_table(m.w, table_schemas[i].name, table_schemas[i].columns,
-						   table_schemas[i].nr_columns);
+		m.tables[i] =
+			history_writer_table(m.w, table_schemas[i].name, table_schemas[i].columns,
+					     table_schemas[i].nr_columns);
 	ret = made_run(&m, &end);
 	if (ret)
 		fail(err, ret, "out of memory");

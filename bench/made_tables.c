@@ -66,7 +66,8 @@ static void put_machine(struct made *m, int64_t row, int64_t parent, int64_t lev
 			     row ? 12 : 0, 0, 0, row ? -40 : 0});
 	made_row(m, TABLE_IDENTITY, (int64_t[]){row, made_text(m, "hostname"), name});
 	made_row(m, TABLE_IDENTITY,
-		 (int64_t[]){row, made_text(m, "cpus"), made_text(m, "%u", row ? MADE_VCPUS : m->o.cpus)});
+		 (int64_t[]){row, made_text(m, "cpus"),
+			     made_text(m, "%u", row ? MADE_VCPUS : m->o.cpus)});
 	if (row)
 		made_row(m, TABLE_IRQ, (int64_t[]){row, 11, made_text(m, "virtio1-req.0")});
 }
@@ -75,10 +76,11 @@ static void put_machines(struct made *m)
 {
 	put_machine(m, 0, -1, 0, true, -1);
 	for (unsigned vm = 0; vm < m->o.vms; vm++)
-		put_machine(m, made_machine_row(vm), 0, 1, made_traced(vm), vmm_pid(vm * MADE_VCPUS));
+		put_machine(m, made_machine_row(vm), 0, 1, made_traced(vm),
+			    vmm_pid(vm * MADE_VCPUS));
 	for (unsigned n = 0; n < m->nr_nested; n++)
-		put_machine(m, made_nested_machine_row(m, n), made_machine_row(n * MADE_KINDS), 2, true,
-			    49);
+		put_machine(m, made_nested_machine_row(m, n), made_machine_row(n * MADE_KINDS), 2,
+			    true, 49);
 }
 
 static void put_cpus(struct made *m)
@@ -93,8 +95,9 @@ static void put_cpus(struct made *m)
 		made_row(m, TABLE_CPU,
 			 (int64_t[]){made_machine_row(made_vm(v)), v % MADE_VCPUS,
 				     vmm_pid(v) + 1 + v % MADE_VCPUS, 0, thread,
-				     made_traced(made_vm(v)) ? none
-							     : made_text(m, "host0/vcpus/%lld", thread)});
+				     made_traced(made_vm(v))
+					     ? none
+					     : made_text(m, "host0/vcpus/%lld", thread)});
 	}
 	for (unsigned n = 0; n < m->nr_nested; n++)
 		made_row(m, TABLE_CPU,
@@ -120,7 +123,8 @@ static void put_thread(struct made *m, int64_t machine, int64_t tid, int64_t pid
 	int64_t pid_ns = pid < 0 ? -1 : namespace_of(m, machine, tid);
 
 	made_row(m, TABLE_THREAD,
-		 (int64_t[]){machine, tid, pid, 1, comm, pid_ns, begin, -1, is_vcpu, comm, cpu, machine});
+		 (int64_t[]){machine, tid, pid, 1, comm, pid_ns, begin, -1, is_vcpu, comm, cpu,
+			     machine});
 }
 
 static ns_t begin_of(const struct made *m, unsigned vm)
@@ -131,32 +135,34 @@ static ns_t begin_of(const struct made *m, unsigned vm)
 static void put_vcpu_threads(struct made *m)
 {
 	for (unsigned v = 0; v < m->nr_vcpus; v++)
-		put_thread(m, 0, vmm_pid(v) + 1 + v % MADE_VCPUS, vmm_pid(v), begin_of(m, made_vm(v)),
-			   made_vcpu_row(m, v) + 1, made_home(m, v),
+		put_thread(m, 0, vmm_pid(v) + 1 + v % MADE_VCPUS, vmm_pid(v),
+			   begin_of(m, made_vm(v)), made_vcpu_row(m, v) + 1, made_home(m, v),
 			   made_text(m, "CPU %u/KVM", v % MADE_VCPUS));
 	for (unsigned n = 0; n < m->nr_nested; n++)
 		put_thread(m, made_machine_row(n * MADE_KINDS), 50, 49, MADE_BEGIN,
 			   made_vcpu_row(m, m->nr_vcpus + n) + 1, 0, made_text(m, "CPU 0/KVM"));
 }
 
-/* Of the VMs of which nothing is known there are rows, too, that nothing names: it is simpler so. */
+/* Of the VMs of which nothing is known there are rows, too, that nothing names: it is simpler so.
+ */
 static void put_apps(struct made *m)
 {
 	for (unsigned v = 0; v < m->nr_vcpus + m->nr_nested; v++) {
 		bool nested = v >= m->nr_vcpus;
 		int64_t machine = nested ? made_nested_machine_row(m, v - m->nr_vcpus)
 					 : made_machine_row(made_vm(v));
-		bool space = !nested && made_kind(made_vm(v)) == MADE_SPACED && m->o.with & MADE_SPACES;
+		bool space =
+			!nested && made_kind(made_vm(v)) == MADE_SPACED && m->o.with & MADE_SPACES;
 
 		for (unsigned app = 0; app < 2; app++) {
 			int64_t number = 60 + 2 * (int64_t)(v % MADE_VCPUS) + app;
 
 			if (space)
 				made_row(m, TABLE_ADDRESS_SPACE,
-					 (int64_t[]){made_app_row(m, v, app), number << 12, m->o.steps / 8,
-						     1000});
-			put_thread(m, machine, space ? -1 - number : number, space ? -1 : number, MADE_BEGIN,
-				   0, nested ? 0 : v % MADE_VCPUS,
+					 (int64_t[]){made_app_row(m, v, app), number << 12,
+						     m->o.steps / 8, 1000});
+			put_thread(m, machine, space ? -1 - number : number, space ? -1 : number,
+				   MADE_BEGIN, 0, nested ? 0 : v % MADE_VCPUS,
 				   space ? made_text(m, "process %lld", (long long)number)
 					 : made_text(m, "app%u", app));
 		}
@@ -168,7 +174,8 @@ static void put_threads(struct made *m)
 	for (unsigned cpu = 0; cpu < m->o.cpus; cpu++)
 		put_thread(m, 0, 0, 0, MADE_BEGIN, 0, cpu, made_text(m, "swapper/%u", cpu));
 	for (unsigned cpu = 0; cpu < m->o.cpus; cpu++)
-		put_thread(m, 0, BURN_TID + cpu, BURN_TID + cpu, MADE_BEGIN, 0, cpu, made_text(m, "burn"));
+		put_thread(m, 0, BURN_TID + cpu, BURN_TID + cpu, MADE_BEGIN, 0, cpu,
+			   made_text(m, "burn"));
 	put_vcpu_threads(m);
 	put_apps(m);
 }
@@ -182,7 +189,8 @@ static void put_groups(struct made *m)
 		made_name(m, name, row);
 		made_row(m, TABLE_PID_NS,
 			 (int64_t[]){row, 4026531836 + row, -1, 0, made_text(m, "%s", "")});
-		made_row(m, TABLE_CGROUP, (int64_t[]){row, 5 + row, made_text(m, "/%s.slice", name)});
+		made_row(m, TABLE_CGROUP,
+			 (int64_t[]){row, 5 + row, made_text(m, "/%s.slice", name)});
 	}
 	for (unsigned cpu = 0; cpu < m->o.cpus; cpu += 16) {
 		int64_t ns = namespace_of(m, 0, BURN_TID + cpu);
@@ -201,23 +209,25 @@ static void put_cpu_contexts(struct made *m, unsigned cpu)
 		enum context_mode mode;
 		int detail;
 	} what[NR_OF_CPU] = {
-		[OF_IDLE] = {MODE_IDLE, -1},	   [OF_BURN] = {MODE_USER, -1},
+		[OF_IDLE] = {MODE_IDLE, -1},	       [OF_BURN] = {MODE_USER, -1},
 		[OF_BURN_SYSCALL] = {MODE_SYSCALL, 0}, [OF_BURN_IRQ] = {MODE_IRQ, 236},
 		[OF_BURN_SOFTIRQ] = {MODE_SOFTIRQ, 3},
 	};
 
 	for (unsigned i = 0; i < NR_OF_CPU; i++) {
 		int64_t thread = i == OF_IDLE ? (int64_t)cpu : made_burn_row(m, cpu);
-		int64_t detail = what[i].mode == MODE_SYSCALL ? made_text(m, "openat") : what[i].detail;
+		int64_t detail =
+			what[i].mode == MODE_SYSCALL ? made_text(m, "openat") : what[i].detail;
 
-		made_row(m, TABLE_CONTEXT, (int64_t[]){0, cpu, thread, what[i].mode, detail, 0, -1});
+		made_row(m, TABLE_CONTEXT,
+			 (int64_t[]){0, cpu, thread, what[i].mode, detail, 0, -1});
 	}
 }
 
 static const struct {
 	int reason, user;
 } exits[NR_MADE_EXITS] = {
-	[EXIT_HLT] = {0x78, -1},   [EXIT_INTR] = {0x60, -1},  [EXIT_IO] = {0x7b, -1},
+	[EXIT_HLT] = {0x78, -1},    [EXIT_INTR] = {0x60, -1},  [EXIT_IO] = {0x7b, -1},
 	[EXIT_IO_USER] = {0x7b, 2}, [EXIT_VMRUN] = {0x80, -1},
 };
 
@@ -226,8 +236,8 @@ static void put_vcpu_contexts(struct made *m, unsigned v)
 	bool nested = v >= m->nr_vcpus;
 	unsigned outer = nested ? (v - m->nr_vcpus) * MADE_KINDS : 0, home = made_home(m, v);
 	int64_t around = nested ? made_machine_row(outer) : 0, serves = made_vcpu_row(m, v) + 1;
-	int64_t machine = nested ? made_nested_machine_row(m, v - m->nr_vcpus)
-				 : made_machine_row(made_vm(v));
+	int64_t machine =
+		nested ? made_nested_machine_row(m, v - m->nr_vcpus) : made_machine_row(made_vm(v));
 	int64_t cpu = nested ? 0 : v % MADE_VCPUS;
 	bool known = nested || made_traced(made_vm(v)) ||
 		     (made_kind(made_vm(v)) == MADE_SPACED && m->o.with & MADE_SPACES);
@@ -275,13 +285,14 @@ static void put_vcpu(struct made *m, unsigned v)
 		made_row(m, TABLE_WAKE,
 			 (int64_t[]){row, wakes[i].cause, wakes[i].vector,
 				     i == MADE_BY_IPI ? made_vcpu_row(m, peer) + 1 : 0,
-				     i == MADE_BY_IPI && v < m->nr_vcpus ? made_thread_row(m, peer) : -1,
+				     i == MADE_BY_IPI && v < m->nr_vcpus ? made_thread_row(m, peer)
+									 : -1,
 				     made_text(m, "%s", wakes[i].why)});
 	for (unsigned i = 0; i < MADE_BY_LOSS; i++)
 		made_row(m, TABLE_VECTOR,
 			 (int64_t[]){row, wakes[i].vector, wakes[i].cause,
-				     made_text(m, "%s", i == MADE_BY_DISK ? "virtio1-req.0" : ""), 9, 8,
-				     made_text(m, "learned")});
+				     made_text(m, "%s", i == MADE_BY_DISK ? "virtio1-req.0" : ""),
+				     9, 8, made_text(m, "learned")});
 }
 
 static void put_work(struct made *m)
@@ -310,30 +321,35 @@ static void put_boot(struct made *m, unsigned vm, ns_t end)
 		if (own && !made_traced(vm))
 			continue;
 		made_row(m, TABLE_MILESTONE,
-			 (int64_t[]){machine, own ? -1 : made_vcpu_row(m, vm * MADE_VCPUS), at - step / 2, at,
-				     made_text(m, "%s", kinds[i]),
-				     made_text(m, "%s", i == 2 ? "device" : i == 4 ? "/sbin/init" : "")});
+			 (int64_t[]){machine, own ? -1 : made_vcpu_row(m, vm * MADE_VCPUS),
+				     at - step / 2, at, made_text(m, "%s", kinds[i]),
+				     made_text(m, "%s",
+					       i == 2	? "device"
+					       : i == 4 ? "/sbin/init"
+							: "")});
 	}
 	for (unsigned i = 0; i < 3 && made_traced(vm); i++) {
 		ns_t at = begin + 2 * step + i * step / 4;
 
 		made_row(m, TABLE_INITCALL,
-			 (int64_t[]){machine, made_app_row(m, vm * MADE_VCPUS, 0), made_text(m, "init_%u", i),
-				     made_text(m, "device"), at, i == 2 ? -1 : at + step / 8, 0});
+			 (int64_t[]){machine, made_app_row(m, vm * MADE_VCPUS, 0),
+				     made_text(m, "init_%u", i), made_text(m, "device"), at,
+				     i == 2 ? -1 : at + step / 8, 0});
 	}
 }
 
 static void put_stats(struct made *m, int64_t row, unsigned nr_cpus, ns_t end)
 {
 	for (int cpu = -1; cpu < (int)nr_cpus; cpu++) {
-		int64_t times = cpu < 0 ? nr_cpus : 1, ticks = (end - MADE_BEGIN) / 10000000 * times;
+		int64_t times = cpu < 0 ? nr_cpus : 1,
+			ticks = (end - MADE_BEGIN) / 10000000 * times;
 
 		made_row(m, TABLE_STAT,
-			 (int64_t[]){row, MADE_BEGIN, made_text(m, "start"), cpu, 100, 7, 0, 3, 50, 0, 0, 0, 5,
-				     0, 0});
+			 (int64_t[]){row, MADE_BEGIN, made_text(m, "start"), cpu, 100, 7, 0, 3, 50,
+				     0, 0, 0, 5, 0, 0});
 		made_row(m, TABLE_STAT,
-			 (int64_t[]){row, end, made_text(m, "end"), cpu, 100, 7 + ticks / 2, 0, 3, 50 + ticks / 4,
-				     0, 0, 0, 5 + ticks / 4, 0, 0});
+			 (int64_t[]){row, end, made_text(m, "end"), cpu, 100, 7 + ticks / 2, 0, 3,
+				     50 + ticks / 4, 0, 0, 0, 5 + ticks / 4, 0, 0});
 	}
 }
 
@@ -351,7 +367,10 @@ void made_tables(struct made *m, ns_t end)
 		if (made_traced(vm))
 			put_stats(m, made_machine_row(vm), MADE_VCPUS, end);
 	}
-	made_row(m, TABLE_META, (int64_t[]){made_text(m, "begin_ns"), made_text(m, "%lld", (long long)MADE_BEGIN)});
-	made_row(m, TABLE_META, (int64_t[]){made_text(m, "end_ns"), made_text(m, "%lld", (long long)end)});
+	made_row(
+		m, TABLE_META,
+		(int64_t[]){made_text(m, "begin_ns"), made_text(m, "%lld", (long long)MADE_BEGIN)});
+	made_row(m, TABLE_META,
+		 (int64_t[]){made_text(m, "end_ns"), made_text(m, "%lld", (long long)end)});
 	made_row(m, TABLE_PROBLEM, (int64_t[]){0, made_text(m, "it was made up"), 1});
 }

@@ -6,27 +6,30 @@
 #include "model/state.h"
 
 /*
- * Histories of machines of any size, made up from a fixed seed: to measure what grows with the size of a machine, and,
- * very small, to feed fuzzers with.  They are as model/ would write them, without any trace.
+ * Histories of machines of any size, made up from a fixed seed: to measure what grows with the size
+ * of a machine, and, very small, to feed fuzzers with.  They are as model/ would write them,
+ * without any trace.
  *
- * A host has any number of CPUs and VMs of four vCPUs each.  The vCPUs stand on the first half of the host's CPUs,
- * where threads "burn" run, too: some share a CPU with others, some do not, and some are at times on the one next to
- * theirs.  Every fourth VM, from the first on, has a trace and a VM inside, of one vCPU, with a trace; of four, the
- * second has a trace, the third tells its address spaces, the fourth nothing.
+ * A host has any number of CPUs and VMs of four vCPUs each.  The vCPUs stand on the first half of
+ * the host's CPUs, where threads "burn" run, too: some share a CPU with others, some do not, and
+ * some are at times on the one next to theirs.  Every fourth VM, from the first on, has a trace and
+ * a VM inside, of one vCPU, with a trace; of four, the second has a trace, the third tells its
+ * address spaces, the fourth nothing.
  *
- * Every 50 us, each CPU of the host takes a step: it does not matter how many there are, each does as much per time.
+ * Every 50 us, each CPU of the host takes a step: it does not matter how many there are, each does
+ * as much per time.
  */
-#define MADE_VCPUS 4	  /* of a VM */
+#define MADE_VCPUS 4	   /* of a VM */
 #define MADE_STEP_NS 50000 /* of a CPU, from one thing to the next */
 #define MADE_BEGIN NS_PER_SEC
 
 /* What there is in it besides, a bit each. */
 enum made_with {
 	MADE_NESTED = 1,
-	MADE_LOSSES = 2,    /* events were lost here and there */
-	MADE_BOOTS = 4,	    /* VMs start, with milestones and initcalls */
-	MADE_REQUESTS = 8,  /* to disks */
-	MADE_SPACES = 16,   /* guests' address spaces */
+	MADE_LOSSES = 2,   /* events were lost here and there */
+	MADE_BOOTS = 4,	   /* VMs start, with milestones and initcalls */
+	MADE_REQUESTS = 8, /* to disks */
+	MADE_SPACES = 16,  /* guests' address spaces */
 	MADE_QUOTAS = 32,
 	MADE_MARKS = 64,
 	MADE_ALL = 127,
@@ -41,7 +44,8 @@ struct made_options {
 /* Writes it to @path.  0 or a negative errno. */
 int made_history(const char *path, const struct made_options *options, struct error *err);
 
-/* ---- the parts of it that made_run.c and made_tables.c share ---------------------------------- */
+/* ---- the parts of it that made_run.c and made_tables.c share ----------------------------------
+ */
 
 enum made_kind { MADE_NESTING, MADE_TRACED, MADE_SPACED, MADE_PLAIN, MADE_KINDS };
 
@@ -112,8 +116,8 @@ static inline int64_t made_vcpu_row(const struct made *m, unsigned vcpu)
 	return (int64_t)m->o.cpus + vcpu;
 }
 
-/* Threads: idle and burn of each CPU; then those of vCPUs; then two per vCPU that run in them; and for a nested VM
- * one in its parent and two inside. */
+/* Threads: idle and burn of each CPU; then those of vCPUs; then two per vCPU that run in them; and
+ * for a nested VM one in its parent and two inside. */
 static inline int64_t made_burn_row(const struct made *m, unsigned cpu)
 {
 	return (int64_t)m->o.cpus + cpu;
@@ -133,11 +137,11 @@ static inline int64_t made_app_row(const struct made *m, unsigned vcpu, unsigned
 enum made_of_cpu { OF_IDLE, OF_BURN, OF_BURN_SYSCALL, OF_BURN_IRQ, OF_BURN_SOFTIRQ, NR_OF_CPU };
 enum made_exit { EXIT_HLT, EXIT_INTR, EXIT_IO, EXIT_IO_USER, EXIT_VMRUN, NR_MADE_EXITS };
 enum made_of_vcpu {
-	OF_EXIT,			 /* its hypervisor, after each kind of exit, where it stands */
+	OF_EXIT, /* its hypervisor, after each kind of exit, where it stands */
 	OF_EXIT_AWAY = OF_EXIT + NR_MADE_EXITS, /* and on the CPU next to that */
-	OF_APP = OF_EXIT_AWAY + NR_MADE_EXITS, /* each of the two, in user space, */
-	OF_SYSCALL = OF_APP + 2,	       /* in a system call, */
-	OF_HANDLER = OF_SYSCALL + 2,	       /* interrupted */
+	OF_APP = OF_EXIT_AWAY + NR_MADE_EXITS,	/* each of the two, in user space, */
+	OF_SYSCALL = OF_APP + 2,		/* in a system call, */
+	OF_HANDLER = OF_SYSCALL + 2,		/* interrupted */
 	NR_OF_VCPU = OF_HANDLER + 2
 };
 

@@ -19,9 +19,10 @@ enum hc_kind { HC_CALL = 1, HC_EXIT, HC_ENTRY, HC_CLOCK, HC_LOST, HC_SPACE };
 #define HC_VMX 2
 #define HC_NO_EXIT 4  /* of a call: its kvm_exit is not in the trace */
 #define HC_NO_ENTRY 8 /* ... its kvm_entry is not */
-#define HC_LATE 16    /* of a space: it was there at an earlier exit already, whose record was lost */
+/* of a space: it was there at an earlier exit already, whose record was lost */
+#define HC_LATE 16
 
-#define HC_CPL_0 32   /* of a call: KVM's word is that the guest's kernel made it */
+#define HC_CPL_0 32    /* of a call: KVM's word is that the guest's kernel made it */
 #define HC_CPL_USER 64 /* ... that a process did; neither: KVM was not asked */
 
 #define HC_SKIPPED_CALL 1ull /* one of what the member skipped counts */

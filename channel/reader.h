@@ -23,9 +23,9 @@ struct ht_text {
 };
 
 struct ht_item {
-	uint8_t opcode;  /* up to 0x7f: a switch */
-	uint8_t state;   /* switch: enum ht_state of the task taken off */
-	uint64_t tsc;    /* of tables: that of the record before */
+	uint8_t opcode; /* up to 0x7f: a switch */
+	uint8_t state;	/* switch: enum ht_state of the task taken off */
+	uint64_t tsc;	/* of tables: that of the record before */
 	/*
 	 * Arguments in order; texts are in text.  Tasks as TIDs, -1 when the block named none for
 	 * the slot.  Switch: args[0] previous TID (-1 unknown), args[1] next TID.  HT_TASK: TID,
@@ -40,9 +40,9 @@ struct ht_item {
 struct ht_stats {
 	uint64_t blocks;
 	uint64_t items;
-	uint64_t dropped;         /* events that the guest dropped, as it says */
-	uint64_t blocks_lost;     /* by sequence number; none where it goes back */
-	uint64_t blocks_broken;   /* not readable, from their first byte or from some byte on */
+	uint64_t dropped;	/* events that the guest dropped, as it says */
+	uint64_t blocks_lost;	/* by sequence number; none where it goes back */
+	uint64_t blocks_broken; /* not readable, from their first byte or from some byte on */
 };
 
 struct ht_reader {
@@ -50,15 +50,15 @@ struct ht_reader {
 	const uint8_t *block;
 	uint32_t len, at;
 	uint64_t begin, units;
-	uint32_t lost_before;     /* events lost right before this block, HT_LOST_MANY for many */
-	bool gap_before;          /* blocks are missing before this one */
+	uint32_t lost_before; /* events lost right before this block, HT_LOST_MANY for many */
+	bool gap_before;      /* blocks are missing before this one */
 	uint16_t cpu;
 	uint8_t shift, flags;
-	int32_t current;          /* TID, -1 unknown */
+	int32_t current; /* TID, -1 unknown */
 	int32_t tids[HT_TASK_SLOTS];
 
 	/* The stream. */
-	uint32_t seq;             /* expected next */
+	uint32_t seq; /* expected next */
 	bool seq_known;
 	struct ht_stats stats;
 
@@ -86,7 +86,7 @@ struct ht_assembler {
 	uint8_t block[HT_CALL_BLOCK_MAX];
 	uint32_t used;
 	uint32_t broken;
-	uint8_t seq, next;  /* of the block; fragment expected */
+	uint8_t seq, next; /* of the block; fragment expected */
 };
 
 static inline bool ht_is_call(uint64_t nr)

@@ -18,11 +18,7 @@
 
 /* What a record tells of.  Calls are the kernel's, but each of its processes can change address
  * spaces without end: so these take nothing from calls. */
-enum vm_record {
-	VM_CALL,
-	VM_SPACE,
-	VM_NR_RECORDS
-};
+enum vm_record { VM_CALL, VM_SPACE, VM_NR_RECORDS };
 
 #define VM_SPACE_PART 4 /* of VM_RECORDS, and as many beside calls where there is a rate */
 

@@ -32,15 +32,15 @@ struct ht_writer {
 	uint8_t *block; /* not owned */
 	uint32_t room;
 	uint32_t used;
-	uint64_t begin;     /* TSC of the block */
-	uint64_t units;     /* of the last record, since begin */
+	uint64_t begin; /* TSC of the block */
+	uint64_t units; /* of the last record, since begin */
 	uint32_t seq;
-	uint32_t lost;      /* not yet reported */
+	uint32_t lost; /* not yet reported */
 	uint16_t cpu;
 	uint8_t shift;
 	uint8_t flags;
-	uint8_t slots;      /* in use */
-	uint8_t oldest;     /* slot to give away next */
+	uint8_t slots;	/* in use */
+	uint8_t oldest; /* slot to give away next */
 	int32_t tids[HT_TASK_SLOTS];
 	uint8_t hint[HT_HINTS]; /* by TID: the slot it was last found in */
 };

@@ -23,10 +23,10 @@
 
 /* What is gathered on the way about one machine. */
 struct evidence {
-	bool rough;                   /* pairs only */
+	bool rough; /* pairs only */
 	double spacing_ns;
 	struct stop *stop;
-	struct constraints pairs;     /* in the parent's ticks; of readings and timers, too */
+	struct constraints pairs; /* in the parent's ticks; of readings and timers, too */
 	struct vcpu_vote_list votes;
 };
 
@@ -362,8 +362,8 @@ static int by_list(struct topology *t, struct placed *p, const struct evidence *
 /* The clock to the parent's, by the best evidence there is. */
 static int by_evidence(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
 {
-	struct fit_options o = rates_options(sample_of(p), sample_of(p->parent), t->tsc_khz,
-					     e->spacing_ns);
+	struct fit_options o =
+		rates_options(sample_of(p), sample_of(p->parent), t->tsc_khz, e->spacing_ns);
 	struct candidate *c = p->candidate;
 	struct tsc_relation relation;
 	int64_t offset = 0;
@@ -431,8 +431,8 @@ static int to_l0(struct topology *t, struct placed *p, const struct evidence *e,
 	static const struct clock_piece same = {.mult = UINT64_C(1) << CLOCK_SHIFT};
 	const struct clock_model identity = {.pieces = (struct clock_piece *)&same, .nr_pieces = 1};
 	bool direct = p->parent == p->l0;
-	struct fit_options o = rates_options(sample_of(p), sample_of(p->l0), t->tsc_khz,
-					     e->spacing_ns);
+	struct fit_options o =
+		rates_options(sample_of(p), sample_of(p->l0), t->tsc_khz, e->spacing_ns);
 	struct constraints lifted = {0};
 	int ret = clock_compose(&p->to_l0, &p->machine->to_parent,
 				direct ? &identity : &p->parent->to_l0, sample_of(p)->last, err);

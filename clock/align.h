@@ -14,9 +14,9 @@
 struct placed {
 	struct machine *machine;
 	struct candidate *candidate;
-	const struct placed *parent;   /* NULL for L0 */
+	const struct placed *parent; /* NULL for L0 */
 	const struct placed *l0;
-	struct clock_model to_l0;      /* owned: its ticks to L0's ticks; none for L0 */
+	struct clock_model to_l0; /* owned: its ticks to L0's ticks; none for L0 */
 };
 
 /*

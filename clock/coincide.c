@@ -14,10 +14,10 @@
 #define MATCHES_MAX (1u << 16)
 #define MATCHES_MIN 8
 /* Lengths of time, in us. */
-#define GAP_MIN_US 300       /* shorter ones are hypervisor's work */
-#define GAP_SLACK_US 500     /* a guest is silent longer than it is out */
-#define CLOSE_US 200         /* offsets that agree */
-#define FIRST_BOUND_US 3000  /* how wrong the first guess may be */
+#define GAP_MIN_US 300	    /* shorter ones are hypervisor's work */
+#define GAP_SLACK_US 500    /* a guest is silent longer than it is out */
+#define CLOSE_US 200	    /* offsets that agree */
+#define FIRST_BOUND_US 3000 /* how wrong the first guess may be */
 /* Drifts that are tried, when the rate is not exactly known. */
 #define DRIFT_STEP_PPM 10
 #define DRIFT_MAX_PPM 150
@@ -43,8 +43,8 @@ struct gap_list {
 
 /* A host gap that may be a guest gap. */
 struct match {
-	uint64_t x;     /* guest ticks */
-	double offset;  /* host ticks less the nominal line */
+	uint64_t x;    /* guest ticks */
+	double offset; /* host ticks less the nominal line */
 };
 
 struct match_list {
@@ -188,8 +188,7 @@ static int make_guesses(struct guess *best, const struct match_list *l, double m
 	if (!scratch)
 		return -ENOMEM;
 	memset(best, 0, GUESSES * sizeof(*best));
-	for (double ppm = -range; ppm <= range && l->nr && !stop_asked(stop);
-	     ppm += DRIFT_STEP_PPM)
+	for (double ppm = -range; ppm <= range && l->nr && !stop_asked(stop); ppm += DRIFT_STEP_PPM)
 		try_drift(l, ppm, middle, us, scratch, best);
 	free(scratch);
 	return 0;
@@ -320,7 +319,8 @@ static int test_guesses(struct coincidence *out, unsigned *passed, const struct 
 			return ret;
 		if (!ret)
 			continue;
-		if (*passed && !(out->tid == tid && same_answer(&m, &out->model, (uint64_t)t->middle)))
+		if (*passed &&
+		    !(out->tid == tid && same_answer(&m, &out->model, (uint64_t)t->middle)))
 			++*passed;
 		if (*passed) {
 			clock_model_release(&m);
@@ -398,8 +398,7 @@ static int try_thread(struct coincidence *out, unsigned *passed, const struct sa
 	if (ret == 0)
 		ret = match_gaps(&matches, silent, &absent, rate, t.us);
 	if (ret == 0)
-		ret = make_guesses(guesses, &matches, t.middle, opt->limit_ppm, t.us,
-				   opt->stop);
+		ret = make_guesses(guesses, &matches, t.middle, opt->limit_ppm, t.us, opt->stop);
 	if (ret == 0)
 		ret = test_guesses(out, passed, &t, guesses, tid);
 	free(matches.list);
@@ -450,8 +449,7 @@ int coincide_find(struct coincidence *out, const struct sample *guest, const str
 	out->cpu = coincide_cpu(guest);
 	if (out->cpu < 0)
 		return COINCIDE_NONE;
-	ret = guest_gaps(&t.silent, &guest->events[out->cpu],
-			 ticks_per_us(guest->trace));
+	ret = guest_gaps(&t.silent, &guest->events[out->cpu], ticks_per_us(guest->trace));
 	if (ret == 0)
 		ret = each_thread(host, each_trial, &t);
 	/* A guest's guest moves with the thread of its VMM, from vCPU to vCPU. */

@@ -13,16 +13,16 @@
  * with a wrong one, events fall outside.
  */
 struct coincidence {
-	struct clock_model model;  /* owned: guest ticks to host ticks */
+	struct clock_model model; /* owned: guest ticks to host ticks */
 	int32_t cpu, tid;
-	uint64_t agreeing;         /* gaps that agree on the offset */
-	uint64_t events;           /* that were put to the test */
+	uint64_t agreeing; /* gaps that agree on the offset */
+	uint64_t events;   /* that were put to the test */
 };
 
 enum coincide_result {
-	COINCIDE_NONE,       /* nothing fits */
+	COINCIDE_NONE, /* nothing fits */
 	COINCIDE_FOUND,
-	COINCIDE_AMBIGUOUS,  /* several fit */
+	COINCIDE_AMBIGUOUS, /* several fit */
 };
 
 /*

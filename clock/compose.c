@@ -54,12 +54,12 @@ static __int128 bound_at(const struct clock_model *parent, __int128 y, ns_t b)
 	ns_t worst = 0;
 
 	for (const struct clock_piece *p = &parent->pieces[clock_piece_at(parent, low)];
-	     p < parent->pieces + parent->nr_pieces && (p->from <= high || p == parent->pieces); p++) {
+	     p < parent->pieces + parent->nr_pieces && (p->from <= high || p == parent->pieces);
+	     p++) {
 		if (p->bound_ns > worst)
 			worst = p->bound_ns;
 	}
-	return worst == CLOCK_NO_BOUND ? (__int128)CLOCK_NO_BOUND
-				       : (up > down ? up : down) + worst;
+	return worst == CLOCK_NO_BOUND ? (__int128)CLOCK_NO_BOUND : (up > down ? up : down) + worst;
 }
 
 /* The bound of the piece [@x, @end]; @line_end is what the piece shows at @end. */
@@ -84,9 +84,8 @@ static void add_line(struct clock_model *out, const struct clock_model *to_paren
 		     const struct clock_model *parent, uint64_t x, uint64_t end)
 {
 	const struct clock_piece *a = &to_parent->pieces[clock_piece_at(to_parent, x)];
-	const struct clock_piece *b =
-		&parent->pieces[clock_piece_at(
-			parent, clamp_tick(clock_to_l0(to_parent, (ticks_t){x})))];
+	const struct clock_piece *b = &parent->pieces[clock_piece_at(
+		parent, clamp_tick(clock_to_l0(to_parent, (ticks_t){x})))];
 	unsigned __int128 mult = ((unsigned __int128)a->mult * b->mult) >> CLOCK_SHIFT;
 	struct clock_piece p = {.from = x, .at_ns = through(to_parent, parent, x)};
 	ns_t before = out->nr_pieces ? clock_to_l0(out, (ticks_t){x}) : NS_MIN;
@@ -95,8 +94,8 @@ static void add_line(struct clock_model *out, const struct clock_model *to_paren
 	if (p.at_ns < before)
 		p.at_ns = before;
 	out->pieces[out->nr_pieces++] = p;
-	out->pieces[out->nr_pieces - 1].bound_ns = piece_bound(
-		to_parent, parent, x, end, clock_to_l0(out, (ticks_t){end}));
+	out->pieces[out->nr_pieces - 1].bound_ns =
+		piece_bound(to_parent, parent, x, end, clock_to_l0(out, (ticks_t){end}));
 }
 
 int clock_compose(struct clock_model *out, const struct clock_model *to_parent,

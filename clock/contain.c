@@ -123,7 +123,7 @@ static void move_to(struct place *p, const struct ranges *r, uint64_t lo, uint64
  */
 struct tightest {
 	struct constraint best[2]; /* lower, upper */
-	uint64_t gain[2];          /* 0: none */
+	uint64_t gain[2];	   /* 0: none */
 	uint64_t events, outside;
 };
 

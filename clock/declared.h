@@ -48,7 +48,7 @@ struct tsc_relation {
 struct declared_vcpu {
 	uint32_t vm; /* index into vms */
 	int number;
-	int32_t tid;      /* -1 not told */
+	int32_t tid; /* -1 not told */
 	bool has_relation;
 	struct tsc_relation relation;
 	enum state_cause cause; /* of the block */
@@ -93,7 +93,7 @@ struct declared {
 	/* private */
 	DECLARED_LIST(struct raw_line) raw;
 	struct arena arena;
-	struct map by_thread; /* TID -> the newest of vcpus */
+	struct map by_thread;  /* TID -> the newest of vcpus */
 	uint32_t *head, *tail; /* per stream: packets before and from there on are read */
 	bool whole;
 };
@@ -133,8 +133,9 @@ struct relation_votes {
 unsigned declared_relations(const struct declared *d, const struct declared_vm *vm,
 			    struct relation_votes *out, unsigned room);
 
-/* Of what declared_relations() gave: the one that counted at the begin only, and the one that did at
- * the end only.  False unless there is one of each: then the offset was not changed, or not once. */
+/* Of what declared_relations() gave: the one that counted at the begin only, and the one that did
+ * at the end only.  False unless there is one of each: then the offset was not changed, or not
+ * once. */
 bool declared_change(const struct relation_votes *list, unsigned nr,
 		     const struct relation_votes **before, const struct relation_votes **after);
 

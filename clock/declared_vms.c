@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was read of the state lines, asked for: VMs, their threads and the relations of their clocks. */
+/* What was read of the state lines, asked for: VMs, their threads and the relations of their
+ * clocks. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -29,10 +29,10 @@ struct frame {
 /* One stretch in which one set of lines holds. */
 struct stretch {
 	struct hull hull;
-	size_t begin, end;    /* constraints */
-	uint64_t from, to;    /* guest ticks in which it holds */
-	bool broke;           /* the clock changed after it; else the next one joins at @to, where
-				 the lines of both hold */
+	size_t begin, end; /* constraints */
+	uint64_t from, to; /* guest ticks in which it holds */
+	bool broke;	   /* the clock changed after it; else the next one joins at @to, where
+			      the lines of both hold */
 };
 
 struct fit {
@@ -47,7 +47,7 @@ struct fit {
 
 struct knot {
 	uint64_t x;
-	double lo, hi;  /* where the clock may be, in frame y */
+	double lo, hi; /* where the clock may be, in frame y */
 };
 
 int constraints_add(struct constraints *c, uint64_t x, uint64_t y, bool upper)
@@ -420,8 +420,8 @@ static struct clock_piece segment(const struct fit *fit, const struct knot *a, c
 		mult = UINT64_MAX;
 	*end = at + ((dx * mult) >> CLOCK_SHIFT);
 	p = (struct clock_piece){a->x, clamp_ns(at), (uint64_t)mult, 0};
-	p.bound_ns = segment_bound(fit, a, b, (double)y0,
-				   (double)(*end - nominal(&fit->frame, b->x)));
+	p.bound_ns =
+		segment_bound(fit, a, b, (double)y0, (double)(*end - nominal(&fit->frame, b->x)));
 	return p;
 }
 

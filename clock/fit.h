@@ -12,9 +12,9 @@
  * A constraint says that when the guest's clock showed x, the parent's showed at most y (upper), or
  * at least y (lower).  The fit walks them in order of x, keeping the set of all straight lines that
  * satisfy them (clock/hull.h).  When no line is left, either the constraint is wrong by itself (the
- * ones after it contradict it): it is dropped and counted; or the clock changed: a new piece begins,
- * and between the last constraint that only the old line satisfies and the first that only the new
- * one does, the bound covers both.
+ * ones after it contradict it): it is dropped and counted; or the clock changed: a new piece
+ * begins, and between the last constraint that only the old line satisfies and the first that only
+ * the new one does, the bound covers both.
  *
  * The model follows the middle of the feasible band; its bound at each end of a segment is what the
  * band leaves on either side of it.  A bound of all feasible lines is convex between two ticks, so
@@ -24,10 +24,10 @@
  * max_piece guest ticks, and its rate is within limit_ppm of the nominal.
  */
 struct constraint {
-	uint64_t x;      /* guest ticks */
-	uint64_t y;      /* parent ticks */
-	bool upper;      /* parent <= y at x; else parent >= y */
-	bool slip;       /* set by the fit: dropped, what follows contradicts it */
+	uint64_t x; /* guest ticks */
+	uint64_t y; /* parent ticks */
+	bool upper; /* parent <= y at x; else parent >= y */
+	bool slip;  /* set by the fit: dropped, what follows contradicts it */
 };
 
 struct constraints {
@@ -41,12 +41,12 @@ void constraints_sort(struct constraints *c);
 void constraints_release(struct constraints *c);
 
 struct fit_options {
-	uint64_t mult;       /* nominal parent ticks per guest tick, times 2^CLOCK_SHIFT */
-	double limit_ppm;    /* how far the true rate may be from it; 0: it is exact */
-	uint64_t slack;      /* parent ticks, see above */
-	uint64_t max_piece;  /* guest ticks; 0: no limit */
+	uint64_t mult;		 /* nominal parent ticks per guest tick, times 2^CLOCK_SHIFT */
+	double limit_ppm;	 /* how far the true rate may be from it; 0: it is exact */
+	uint64_t slack;		 /* parent ticks, see above */
+	uint64_t max_piece;	 /* guest ticks; 0: no limit */
 	uint64_t x_begin, x_end; /* the guest's trace: the model is wanted for these ticks */
-	struct stop *stop;   /* for those who fit again and again; may be NULL */
+	struct stop *stop;	 /* for those who fit again and again; may be NULL */
 };
 
 /*

@@ -261,8 +261,8 @@ static int nestings_by_thread(const void *a, const void *b)
 	return (p->time > q->time) - (p->time < q->time);
 }
 
-static int gather_nestings(struct nesting_list *all, struct tick_list *forgotten,
-			   struct watch *w, unsigned nr)
+static int gather_nestings(struct nesting_list *all, struct tick_list *forgotten, struct watch *w,
+			   unsigned nr)
 {
 	for (unsigned i = 0; i < nr; i++) {
 		if (append(all, &w[i].nestings))
@@ -316,15 +316,14 @@ static int mark_nested(struct sample *s, struct watch *w, unsigned nr)
 		struct stay *stay = &s->stays.list[i];
 		const struct nesting *last;
 
-		while (at < all.nr && (all.list[at].tid < stay->tid ||
-				       (all.list[at].tid == stay->tid &&
-					all.list[at].time <= stay->begin)))
+		while (at < all.nr &&
+		       (all.list[at].tid < stay->tid ||
+			(all.list[at].tid == stay->tid && all.list[at].time <= stay->begin)))
 			at++;
 		last = at && all.list[at - 1].tid == stay->tid ? &all.list[at - 1] : NULL;
 		if (last && last->time >= last_before(&forgotten, stay->begin))
 			stay->nested = last->in ? NESTED_YES : NESTED_NO;
-		else if (!last && !forgotten.nr &&
-			 (at == all.nr || all.list[at].tid != stay->tid))
+		else if (!last && !forgotten.nr && (at == all.nr || all.list[at].tid != stay->tid))
 			stay->nested = NESTED_NO; /* it never changes */
 	}
 	free(all.list);

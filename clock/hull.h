@@ -30,7 +30,7 @@ struct hull_chain {
 struct hull {
 	struct hull_chain upper, lower;
 	double slope_min, slope_max; /* of the lines left */
-	uint64_t nr_points;          /* that were added */
+	uint64_t nr_points;	     /* that were added */
 };
 
 /* Only lines with slopes in [-slope_limit, slope_limit] are wanted. */

@@ -18,26 +18,26 @@
 #define CLOCK_SHIFT 32
 
 struct clock_piece {
-	uint64_t from;     /* ticks: first tick this line is for */
-	ns_t at_ns;        /* L0 time at @from */
-	uint64_t mult;     /* ns per tick, times 2^CLOCK_SHIFT */
-	ns_t bound_ns;     /* the true L0 time is within this of the mapped one, anywhere in the
-			      piece; CLOCK_NO_BOUND when nothing limits it */
+	uint64_t from; /* ticks: first tick this line is for */
+	ns_t at_ns;    /* L0 time at @from */
+	uint64_t mult; /* ns per tick, times 2^CLOCK_SHIFT */
+	ns_t bound_ns; /* the true L0 time is within this of the mapped one, anywhere in the
+			  piece; CLOCK_NO_BOUND when nothing limits it */
 };
 
 #define CLOCK_NO_BOUND INT64_MAX
 
 enum clock_method {
-	CLOCK_METHOD_NONE,        /* nothing known: taken from the wall clocks, no bound */
-	CLOCK_METHOD_REFERENCE,   /* this is L0's own clock */
-	CLOCK_METHOD_SAME,        /* same clock as the parent's (same clock uuid) */
-	CLOCK_METHOD_TSC,         /* exact: TSC offset and scale known */
-	CLOCK_METHOD_PAIRS,       /* convex hull over hypercall pairs */
+	CLOCK_METHOD_NONE,	/* nothing known: taken from the wall clocks, no bound */
+	CLOCK_METHOD_REFERENCE, /* this is L0's own clock */
+	CLOCK_METHOD_SAME,	/* same clock as the parent's (same clock uuid) */
+	CLOCK_METHOD_TSC,	/* exact: TSC offset and scale known */
+	CLOCK_METHOD_PAIRS,	/* convex hull over hypercall pairs */
 	CLOCK_METHOD_PAIRS_CONTAINMENT,
 	CLOCK_METHOD_CONTAINMENT, /* no pairs at all */
-	CLOCK_METHOD_READINGS,    /* of both machines' clocks and cycle counters */
+	CLOCK_METHOD_READINGS,	  /* of both machines' clocks and cycle counters */
 	CLOCK_METHOD_READINGS_CONTAINMENT,
-	CLOCK_METHOD_TOLD,        /* the user gave it */
+	CLOCK_METHOD_TOLD, /* the user gave it */
 };
 
 struct clock_model {
@@ -45,11 +45,11 @@ struct clock_model {
 	unsigned nr_pieces;
 	enum clock_method method;
 	/* The evidence that it was made from, by kind. */
-	uint64_t nr_pairs;          /* hypercalls that both sides recorded */
-	uint64_t nr_readings;       /* limits by readings of clocks and cycle counters */
-	uint64_t nr_contained;      /* limits by when the vCPUs' threads ran, see clock/contain.h */
-	uint64_t nr_timers;         /* see clock/timers.h */
-	uint64_t nr_violations;     /* of these, that the final model still breaks */
+	uint64_t nr_pairs;	/* hypercalls that both sides recorded */
+	uint64_t nr_readings;	/* limits by readings of clocks and cycle counters */
+	uint64_t nr_contained;	/* limits by when the vCPUs' threads ran, see clock/contain.h */
+	uint64_t nr_timers;	/* see clock/timers.h */
+	uint64_t nr_violations; /* of these, that the final model still breaks */
 	ns_t worst_violation_ns;
 };
 

@@ -68,10 +68,11 @@ static int no_parent(const struct candidate *list, unsigned nr, unsigned child, 
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
 						 used ? ", " : "", list[k].name);
 	}
-	return fail(err, -EINVAL,
-		    "no trace is named \"%.60s\", which --parent says %s runs in: its machine needs a "
-		    "trace of its own; there are %s",
-		    list[child].in->parent, list[child].name, *names ? names : "no others");
+	return fail(
+		err, -EINVAL,
+		"no trace is named \"%.60s\", which --parent says %s runs in: its machine needs a "
+		"trace of its own; there are %s",
+		list[child].in->parent, list[child].name, *names ? names : "no others");
 }
 
 static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct error *err)
@@ -82,7 +83,7 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 		return 0;
 	list[i].told = true;
 	snprintf(list[i].evidence, sizeof(list[i].evidence), "%s",
-		 list[i].in->because    ? list[i].in->because
+		 list[i].in->because	? list[i].in->because
 		 : list[i].in->recorded ? "recorded through that machine"
 					: "told by the user");
 	if (!strcmp(wanted, "-")) {
@@ -272,7 +273,8 @@ static void parent_by_pairs(struct candidate *list, unsigned nr, unsigned i)
 		list[i].parent = (int)k;
 		if (!list[i].told && !list[i].proven)
 			snprintf(list[i].evidence, sizeof(list[i].evidence),
-				 "at least %" PRIu64 " of its hypercalls are in the trace of %s", pairs, list[k].name);
+				 "at least %" PRIu64 " of its hypercalls are in the trace of %s",
+				 pairs, list[k].name);
 	}
 }
 
@@ -326,8 +328,7 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 	int ret;
 
 	if (k == i || is_below(list, nr, k, i) || !list[k].sample->stays.nr ||
-	    !rates_known(list[i].sample, list[k].sample, 0) ||
-	    !must_be(&list[i], k))
+	    !rates_known(list[i].sample, list[k].sample, 0) || !must_be(&list[i], k))
 		return 0;
 	o.stop = stop;
 	ret = tsc_find(&fit, list[i].sample, list[k].sample);
@@ -353,8 +354,7 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 }
 
 /* For those without pairs.  With a single trace there is nothing to find. */
-static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i,
-				 struct stop *stop)
+static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i, struct stop *stop)
 {
 	int ret = 0;
 
@@ -400,7 +400,8 @@ static int find_between(struct candidate *list, unsigned nr, unsigned i, struct 
 
 /* The VM that the parent's list means by this machine, where no UUID told: by the threads that
  * made its calls, else by name. */
-static const struct declared_vm *vm_listed(const struct candidate *c, const struct candidate *parent)
+static const struct declared_vm *vm_listed(const struct candidate *c,
+					   const struct candidate *parent)
 {
 	const char *name = c->in->name && *c->in->name ? c->in->name : c->name;
 	const char *last = strrchr(name, '.');
@@ -535,12 +536,14 @@ static int doubt_user(struct candidate *list, unsigned nr, unsigned i, struct st
 		return fail(err, -EINVAL,
 			    "--parent says that %s runs in %s, but its CPU %d is active only while "
 			    "thread %d of %s runs a guest (%" PRIu64 " events)",
-			    c->name, said, c->fit.cpu, c->fit.tid, list[c->parent].name, c->fit.events);
+			    c->name, said, c->fit.cpu, c->fit.tid, list[c->parent].name,
+			    c->fit.events);
 	if (c->around >= 0)
-		return fail(err, -EINVAL,
-			    "--parent says that %s runs in %s, but it is active only while %s runs a "
-			    "guest of a VM that has no trace",
-			    c->name, said, list[c->around].name);
+		return fail(
+			err, -EINVAL,
+			"--parent says that %s runs in %s, but it is active only while %s runs a "
+			"guest of a VM that has no trace",
+			c->name, said, list[c->around].name);
 	c->told = true;
 	c->parent = told;
 	return 0;

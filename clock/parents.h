@@ -11,28 +11,28 @@
  * Who runs inside whom.  A candidate is one given trace with what is known of its place.
  */
 #define PARENT_UNKNOWN (-1)
-#define PARENT_NONE (-2)     /* it is L0 */
+#define PARENT_NONE (-2) /* it is L0 */
 
 struct candidate {
 	const struct topology_input *in;
 	struct sample *sample;
 	struct call_index *calls; /* owned */
 	char name[64];
-	int parent;               /* index of a candidate, or PARENT_* */
-	bool told;                /* by the user, or the recorder */
-	bool missing;             /* told, but of that machine there is no trace */
-	bool proven;              /* the parent lists a VM with this machine's UUID */
+	int parent;			 /* index of a candidate, or PARENT_* */
+	bool told;			 /* by the user, or the recorder */
+	bool missing;			 /* told, but of that machine there is no trace */
+	bool proven;			 /* the parent lists a VM with this machine's UUID */
 	const struct declared *declared; /* what its state lines say */
-	const struct declared_vm *vm; /* as its parent lists it; NULL when it does not */
-	bool exact;               /* ... with what relates their clocks */
-	bool same_clock;          /* as the parent, by the clocks' uuids */
-	uint64_t nr_pairs;        /* with that parent */
-	int around;               /* without a parent: the host in which it is a guest of a VM that
-				     has no trace; else PARENT_UNKNOWN */
+	const struct declared_vm *vm;	 /* as its parent lists it; NULL when it does not */
+	bool exact;			 /* ... with what relates their clocks */
+	bool same_clock;		 /* as the parent, by the clocks' uuids */
+	uint64_t nr_pairs;		 /* with that parent */
+	int around;		/* without a parent: the host in which it is a guest of a VM that
+				   has no trace; else PARENT_UNKNOWN */
 	struct coincidence fit; /* owned: with that parent, when there are no pairs, or with what is
 				   around it; agreeing is 0 when there is none */
 	char evidence[MACHINE_EVIDENCE];
-	char refuted[256];        /* why what is listed of its clock is not believed; "" it is */
+	char refuted[256]; /* why what is listed of its clock is not believed; "" it is */
 };
 
 /* Fills @list (zeroed, [nr]) from samples, state lines and the user's word; finds parents by UUIDs,

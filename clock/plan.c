@@ -29,8 +29,7 @@ int plan_whole(struct plan *p, const struct trace *t)
 	for (unsigned i = 0; i < t->nr_streams && ret == 0; i++) {
 		struct stream *s = &t->streams[i];
 
-		ret = add_part(p, (struct part){s, 0, s->nr_packets, 0, UINT64_MAX,
-						UINT64_MAX});
+		ret = add_part(p, (struct part){s, 0, s->nr_packets, 0, UINT64_MAX, UINT64_MAX});
 	}
 	return ret;
 }
@@ -126,9 +125,9 @@ int plan_window(struct plan *p, const struct trace *t, uint64_t begin, uint64_t 
 			continue;
 		first = packet_at(s, begin);
 		last = packet_at(s, end);
-		ret = add_part(p, (struct part){s, first, last - first + 1,
-						begin > before ? begin - before : 0, end,
-						UINT64_MAX});
+		ret = add_part(p,
+			       (struct part){s, first, last - first + 1,
+					     begin > before ? begin - before : 0, end, UINT64_MAX});
 	}
 	return ret;
 }
@@ -142,8 +141,8 @@ static int parts_in_order(const void *a, const void *b)
 	return (p->first > q->first) - (p->first < q->first);
 }
 
-/* Joins @q to @last, which it overlaps: both begin where @last does or after; false when they are to
- * stay apart. */
+/* Joins @q to @last, which it overlaps: both begin where @last does or after; false when they are
+ * to stay apart. */
 static bool join_parts(struct part *last, const struct part *q)
 {
 	bool last_whole = last->records_max == UINT64_MAX, q_whole = q->records_max == UINT64_MAX;

@@ -10,9 +10,9 @@
  */
 struct part {
 	struct stream *stream;
-	uint32_t first, nr;    /* packets */
-	uint64_t from, until;  /* ticks: nothing before is kept; leave at the first event after */
-	uint64_t records_max;  /* or after so many, wanted or not */
+	uint32_t first, nr;   /* packets */
+	uint64_t from, until; /* ticks: nothing before is kept; leave at the first event after */
+	uint64_t records_max; /* or after so many, wanted or not */
 };
 
 struct plan {

@@ -48,9 +48,8 @@ struct fit_options rates_options(const struct sample *guest, const struct sample
 	struct fit_options o = {.mult = UINT64_C(1) << CLOCK_SHIFT,
 				.limit_ppm = NS_LIMIT_PPM,
 				.x_begin = guest->first,
-				.x_end = guest->last < guest->known_until
-						 ? guest->last
-						 : guest->known_until};
+				.x_end = guest->last < guest->known_until ? guest->last
+									  : guest->known_until};
 
 	if (g->kind == CLOCK_TSC && h->kind == CLOCK_TSC) {
 		o.limit_ppm = 0;

@@ -7,8 +7,8 @@
 
 /*
  * Readings of clocks: a state line has the cycle counter and the kernel's clocks as they were read
- * together.  Where at least one of two machines' traces counts ns, each reading is a constraint from
- * both sides on the relation of their clocks:
+ * together.  Where at least one of two machines' traces counts ns, each reading is a constraint
+ *from both sides on the relation of their clocks:
  *
  *	a clock shows v  <=>  its machine's cycle counter shows tsc, give or take the width
  *	                 <=>  the other machine's counter shows so much (the TSC relation)

@@ -26,9 +26,9 @@ struct gathering {
 /* All streams of all traces, taken by whichever thread is free.  Who ends the last one of a trace
  * gathers it. */
 struct reading {
-	struct watch *watches;     /* owned, one per stream */
-	struct gathering **of;     /* owned, the trace of each stream */
-	struct gathering *traces;  /* owned */
+	struct watch *watches;	  /* owned, one per stream */
+	struct gathering **of;	  /* owned, the trace of each stream */
+	struct gathering *traces; /* owned */
 	unsigned nr;
 	struct stop *stop;
 	atomic_int failed;
@@ -49,8 +49,7 @@ void *sample_grow(void **list, size_t *nr, size_t *room, size_t size)
 	return (char *)*list + (*nr)++ * size;
 }
 
-static int read_part(struct watch *w, const struct part *p, struct event *events,
-		     struct stop *stop)
+static int read_part(struct watch *w, const struct part *p, struct event *events, struct stop *stop)
 {
 	unsigned n, batches = 0;
 	struct cursor c;
@@ -66,8 +65,7 @@ static int read_part(struct watch *w, const struct part *p, struct event *events
 		if (ret == 0 && ++batches % BATCHES_PER_STOP == 0 && stop_asked(stop))
 			ret = -EINTR;
 	}
-	w->cut = (!c.records_left || watch_full(w)) &&
-		 p->first + p->nr == p->stream->nr_packets;
+	w->cut = (!c.records_left || watch_full(w)) && p->first + p->nr == p->stream->nr_packets;
 	cursor_release(&c);
 	return ret;
 }
@@ -98,8 +96,8 @@ static void read_and_gather(void *data, unsigned i)
 		atomic_store(&r->failed, ret);
 }
 
-static void start_trace(struct reading *r, unsigned at, struct gathering *g, const struct plan *plan,
-			unsigned streams)
+static void start_trace(struct reading *r, unsigned at, struct gathering *g,
+			const struct plan *plan, unsigned streams)
 {
 	struct trace *t = g->sample->trace;
 	size_t part = 0;
@@ -220,7 +218,8 @@ static int monos_by_time(const void *a, const void *b)
 
 #define sort_list(l, order) sort_runs((l)->list, (l)->nr, sizeof(*(l)->list), order)
 
-int stay_list_add(struct stay_list *l, int32_t tid, int32_t cpu, uint64_t begin, uint64_t end, bool unsure)
+int stay_list_add(struct stay_list *l, int32_t tid, int32_t cpu, uint64_t begin, uint64_t end,
+		  bool unsure)
 {
 	struct stay *s = sample_add(l);
 

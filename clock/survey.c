@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /* The taste: most of its records are only stepped over. */
 #define HEADS_MIN 32
 #define HEADS_MAX 256

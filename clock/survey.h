@@ -11,9 +11,9 @@
  * First a taste: of a trace that may be a hypervisor's, the heads of many packets; of one that may
  * be a guest's, pieces long enough for some of those heads to fall into them; of each its end.  The
  * calls that both sides show give the parents and rough clocks.  Then windows: moments spread over
- * the time in which each machine recorded anything, read from its trace and from all below it.  Where
- * the models of neighbouring windows turn out not to agree, more windows between them find out where
- * the clock changed.
+ * the time in which each machine recorded anything, read from its trace and from all below it.
+ * Where the models of neighbouring windows turn out not to agree, more windows between them find
+ * out where the clock changed.
  */
 /* @effort: 0, 1 ...: each reads several times more than the one before. */
 int survey_taste(struct plan *p, const struct trace *t, unsigned effort);

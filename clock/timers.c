@@ -27,12 +27,12 @@
 #define BOUND_MAX_NS 1000000
 
 struct match {
-	uint64_t x;        /* guest's clock when KVM's timer was started, by this match */
+	uint64_t x; /* guest's clock when KVM's timer was started, by this match */
 	uint64_t y;
-	int64_t wrong;     /* what the host's clock showed then, less what the model says, but for
-			      the advance */
-	int64_t inexact;   /* and this much either way, if the gaps are usual */
-	bool beyond;       /* the model rules it out */
+	int64_t wrong;	 /* what the host's clock showed then, less what the model says, but for
+			    the advance */
+	int64_t inexact; /* and this much either way, if the gaps are usual */
+	bool beyond;	 /* the model rules it out */
 };
 
 struct match_list {
@@ -47,7 +47,7 @@ struct matching {
 	struct armed *by_expiry; /* owned */
 	size_t nr;
 	struct match_list matches;
-	uint64_t beyond;         /* matches that the model rules out */
+	uint64_t beyond; /* matches that the model rules out */
 };
 
 bool timers_apply(const struct sample *guest, const struct sample *host)
@@ -122,8 +122,8 @@ static bool compare(const struct matching *m, const struct deadline *d, const st
 	    wrong < -(bound + TIMERS_ADVANCE_NS + REACH_NS))
 		return false;
 	out->wrong = (int64_t)wrong;
-	out->beyond = wrong > bound + out->inexact ||
-		      wrong < -(bound + TIMERS_ADVANCE_NS + out->inexact);
+	out->beyond =
+		wrong > bound + out->inexact || wrong < -(bound + TIMERS_ADVANCE_NS + out->inexact);
 	return true;
 }
 

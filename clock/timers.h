@@ -25,8 +25,8 @@
 #define TIMERS_GAP_NS 500
 
 struct timers {
-	uint64_t used;     /* timers behind the constraints */
-	uint64_t refuted;  /* timers that contradict what is known without them, where most do */
+	uint64_t used;	  /* timers behind the constraints */
+	uint64_t refuted; /* timers that contradict what is known without them, where most do */
 };
 
 /* Whether both traces' times are what hrtimers count in: CLOCK_MONOTONIC, in ns. */

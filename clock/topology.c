@@ -23,13 +23,13 @@
 /* One way through: samples read by a plan, and all that follows from them. */
 struct pass {
 	unsigned nr;
-	struct sample *samples;     /* owned, [nr] */
-	struct plan *plans;         /* owned, [nr] */
-	struct candidate *list;     /* owned, [nr] */
-	unsigned *order;            /* owned, [nr]: candidate of each machine */
-	struct placed *placed;      /* owned, [nr]: machines in their order */
+	struct sample *samples; /* owned, [nr] */
+	struct plan *plans;	/* owned, [nr] */
+	struct candidate *list; /* owned, [nr] */
+	unsigned *order;	/* owned, [nr]: candidate of each machine */
+	struct placed *placed;	/* owned, [nr]: machines in their order */
 	struct topology t;
-	bool complete;              /* parents_complete() */
+	bool complete; /* parents_complete() */
 };
 
 /* What all passes are about. */
@@ -39,7 +39,7 @@ struct search {
 	struct stop *stop;
 	unsigned nr, threads;
 	struct declared *declared; /* owned, [nr] */
-	bool *carries_blocks;      /* owned, [nr] */
+	bool *carries_blocks;	   /* owned, [nr] */
 	bool *makes_calls;	   /* owned, [nr] */
 	struct moments moments;
 };
@@ -136,7 +136,7 @@ struct level {
 		struct topology t; /* the pass's, but for the problems */
 		struct error err;
 		int ret;
-	} *machines;               /* owned, [p->nr] */
+	} * machines; /* owned, [p->nr] */
 };
 
 static void align_one(void *data, unsigned i)
@@ -216,8 +216,8 @@ static int pass_parents(struct pass *p, const struct search *s, bool whole, stru
 		s->makes_calls[i] |= p->samples[i].requests.nr > 0;
 	}
 	if (ret == 0)
-		ret = parents_find(p->list, s->in, p->samples, s->declared, p->nr,
-				   &p->t.problems, err);
+		ret = parents_find(p->list, s->in, p->samples, s->declared, p->nr, &p->t.problems,
+				   err);
 	if (ret)
 		return ret;
 	p->complete = parents_complete(p->list, p->nr);
@@ -401,8 +401,8 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 		  const struct topology_options *opt, struct error *err)
 {
 	struct stop stop;
-	struct search s = {.in = in, .opt = opt, .stop = &stop, .nr = nr,
-			   .threads = threads_wanted(opt)};
+	struct search s = {
+		.in = in, .opt = opt, .stop = &stop, .nr = nr, .threads = threads_wanted(opt)};
 	struct pass p = {0};
 	int ret;
 

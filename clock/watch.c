@@ -89,7 +89,8 @@ static int host_runs(struct watch *w, uint64_t time)
 		return 0;
 	w->mode = MODE_OUT;
 	if (was == MODE_IN)
-		return stay_list_add(&w->stays, w->guest_tid, w->stream->cpu, w->since, time, false);
+		return stay_list_add(&w->stays, w->guest_tid, w->stream->cpu, w->since, time,
+				     false);
 	if (was != MODE_NOT_KNOWN)
 		return 0;
 	if (w->tid < 0) /* whosever it was */
@@ -391,7 +392,7 @@ static uint32_t tid_of(const char *element, size_t tid_offset)
 
 static int tids_up(const void *a, const void *b)
 {
-	int32_t p = (int32_t)*(const uint64_t *)a, q = (int32_t)*(const uint64_t *)b;
+	int32_t p = (int32_t) * (const uint64_t *)a, q = (int32_t) * (const uint64_t *)b;
 
 	return (p > q) - (p < q);
 }
@@ -467,7 +468,8 @@ int watch_end(struct watch *w)
 	if (w->purpose == SAMPLE_CALLS)
 		return 0;
 	if (w->mode == MODE_IN)
-		ret = stay_list_add(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last, true);
+		ret = stay_list_add(&w->stays, w->guest_tid, w->stream->cpu, w->since, w->last,
+				    true);
 	if (ret == 0)
 		ret = group_by_thread((void **)&w->stays.list, w->stays.nr, sizeof(*w->stays.list),
 				      offsetof(struct stay, tid));

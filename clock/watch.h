@@ -16,9 +16,9 @@
  * cannot happen between kvm_entry and the guest's first instruction, where interrupts are off.
  */
 enum guest_mode {
-	MODE_NOT_KNOWN,  /* since @since: start of the stream, or events were lost */
+	MODE_NOT_KNOWN, /* since @since: start of the stream, or events were lost */
 	MODE_OUT,
-	MODE_IN,         /* since @since */
+	MODE_IN, /* since @since */
 };
 
 /* A thread's vCPU goes into (or comes out of) a guest of its guest. */
@@ -39,15 +39,15 @@ struct watch {
 	size_t nr_parts;
 	enum guest_mode mode;
 	uint64_t since;
-	int32_t tid;          /* running now; -1 unknown */
+	int32_t tid; /* running now; -1 unknown */
 	struct seam seam;
-	int32_t guest_tid;    /* the thread that entered the guest */
-	int32_t synced_tid;   /* whose vCPU's kernel asked for the time last; -1 none */
+	int32_t guest_tid;  /* the thread that entered the guest */
+	int32_t synced_tid; /* whose vCPU's kernel asked for the time last; -1 none */
 	struct call_origins origins;
-	uint64_t irq_at;      /* last timer interrupt's entry, 0 none */
-	uint64_t now;         /* of the last hrtimer */
+	uint64_t irq_at; /* last timer interrupt's entry, 0 none */
+	uint64_t now;	 /* of the last hrtimer */
 	bool wants_mono;
-	bool has_entries;     /* a vCPU ran here */
+	bool has_entries; /* a vCPU ran here */
 	enum sample_purpose purpose;
 	uint64_t nr_events;
 	uint64_t first, last; /* events that were read */
@@ -61,16 +61,16 @@ struct watch {
 	struct deadline_list deadlines;
 	struct tsc_write_list tsc_writes;
 	struct mono_point_list monos;
-	struct stay_list lost;   /* times of lost events; tid is not used */
+	struct stay_list lost;	 /* times of lost events; tid is not used */
 	struct stay_list silent; /* long times without events */
-	uint64_t from, until;    /* of this part */
-	size_t in_part;          /* events of this part so far */
-	size_t notes_max;        /* events that may be noted in all */
-	size_t passing;          /* events of which nothing was noted */
-	bool fresh;              /* the next event begins a part */
-	bool carries_blocks;     /* hypercalls of the hypertrace format were seen */
-	bool cut;                /* the last part was left before the stream's end */
-	uint64_t silence;        /* how many ticks are long */
+	uint64_t from, until;	 /* of this part */
+	size_t in_part;		 /* events of this part so far */
+	size_t notes_max;	 /* events that may be noted in all */
+	size_t passing;		 /* events of which nothing was noted */
+	bool fresh;		 /* the next event begins a part */
+	bool carries_blocks;	 /* hypercalls of the hypertrace format were seen */
+	bool cut;		 /* the last part was left before the stream's end */
+	uint64_t silence;	 /* how many ticks are long */
 };
 
 void watch_init(struct watch *w, struct stream *s);

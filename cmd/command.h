@@ -29,7 +29,7 @@ struct invocation {
 	const void *values; /* the command's own options: its struct, filled */
 	char **operands;
 	int nr_operands;
-	struct screen screen; /* where the answer goes */
+	struct screen screen;  /* where the answer goes */
 	struct ticker *ticker; /* says what takes long */
 	const char *command_line;
 };

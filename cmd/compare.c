@@ -22,7 +22,8 @@ struct compare_options {
 
 static const struct option_row option_rows[] = {
 	{'n', "top", OPTION_NUMBER, FIELD(top), "N", NULL,
-	 "changes of each kind (default 15, and 5 that are not proven; JSON and CSV have all of them)", 0},
+	 "changes of each kind (default 15, and 5 that are not proven; JSON and CSV have all of them)",
+	 0},
 	{0, "match", OPTION_PAIRS, FIELD(match), "A=B", NULL,
 	 "machine A of the first run is B of the second; may be repeated", 0},
 	{0, "time2", OPTION_TEXT, FIELD(time2), "A,B", NULL,
@@ -151,7 +152,8 @@ static enum exit_code run_compare(const struct invocation *inv)
 		else if (is_csv(inv))
 			facts_csv(inv->screen.out, p.runs[0], p.facts);
 		else
-			comparison_print(inv, &p, ((const struct compare_options *)inv->values)->top);
+			comparison_print(inv, &p,
+					 ((const struct compare_options *)inv->values)->top);
 	}
 	sonde_facts_free(p.facts);
 	match_release(&p.match);

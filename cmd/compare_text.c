@@ -69,8 +69,8 @@ static void print_change(const struct invocation *inv, const struct sonde_facts 
 		snprintf(limits, sizeof(limits), "the change is %s to %s",
 			 value_text(f, row, "low", true, low, sizeof(low)),
 			 value_text(f, row, "high", true, high, sizeof(high)));
-	snprintf(text, sizeof(text), "%s: %s: %s, was %s; %s",
-		 who_text(f, row, who, sizeof(who)), facts_named(f, row, "what").s,
+	snprintf(text, sizeof(text), "%s: %s: %s, was %s; %s", who_text(f, row, who, sizeof(who)),
+		 facts_named(f, row, "what").s,
 		 value_text(f, row, "after", false, after, sizeof(after)),
 		 value_text(f, row, "before", false, before, sizeof(before)), limits);
 	paragraph_print(&inv->screen, lead, text);
@@ -250,12 +250,14 @@ static void print_notes(const struct invocation *inv, const struct sonde_facts *
 	bool skips = false;
 
 	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++)
-		skips |= is_told(f, row) && (facts_named(f, row, "known_before").i < COMPARE_SLICES ||
-					     facts_named(f, row, "known_after").i < COMPARE_SLICES);
+		skips |= is_told(f, row) &&
+			 (facts_named(f, row, "known_before").i < COMPARE_SLICES ||
+			  facts_named(f, row, "known_after").i < COMPARE_SLICES);
 	fprintf(inv->screen.out, "\n");
-	paragraph_print(&inv->screen, "",
-			"Limits hold for each measure by itself, with a probability of 95 %; they are "
-			"not corrected for how many there are, so that some exclude 0 by chance.");
+	paragraph_print(
+		&inv->screen, "",
+		"Limits hold for each measure by itself, with a probability of 95 %; they are "
+		"not corrected for how many there are, so that some exclude 0 by chance.");
 	if (skips)
 		paragraph_print(&inv->screen, "",
 				"Values are means over the parts of a window of which no more than "
@@ -283,10 +285,10 @@ static char *greatest_text(const struct sonde_facts *f, char *buf, size_t room)
 	*buf = '\0';
 	for (int share = 1; share >= 0; share--) {
 		if (greatest[share] && used < room)
-			used += (size_t)snprintf(buf + used, room - used, "%s%s by %s",
-						 used ? " and " : "", share ? "shares" : "rates",
-						 value_text(f, at[share], "size", false, value,
-							    sizeof(value)));
+			used += (size_t)snprintf(
+				buf + used, room - used, "%s%s by %s", used ? " and " : "",
+				share ? "shares" : "rates",
+				value_text(f, at[share], "size", false, value, sizeof(value)));
 	}
 	if (used && used < room)
 		snprintf(buf + used, room - used, " at most");
@@ -304,24 +306,32 @@ static void print_rest(const struct invocation *inv, const struct comparison *p,
 	greatest_text(p->facts, greatest, sizeof(greatest));
 	unit_count(number, (int64_t)(told - beyond));
 	if (told == beyond)
-		snprintf(text, sizeof(text), "%s of %s measures differ by no more than chance makes "
-			 "likely.", number, unit_count(all, (int64_t)told));
+		snprintf(text, sizeof(text),
+			 "%s of %s measures differ by no more than chance makes "
+			 "likely.",
+			 number, unit_count(all, (int64_t)told));
 	else if (!*greatest && told == 1)
-		snprintf(text, sizeof(text), "The only measure that could be compared is the same "
+		snprintf(text, sizeof(text),
+			 "The only measure that could be compared is the same "
 			 "in both.");
 	else if (!*greatest)
 		snprintf(text, sizeof(text), "%s of %s measures %s the same in both.", number,
 			 unit_count(all, (int64_t)told), told - beyond == 1 ? "is" : "are");
 	else if (told == 1)
-		snprintf(text, sizeof(text), "The only measure that could be compared differs by no "
-			 "more than chance makes likely: %s.", greatest);
+		snprintf(text, sizeof(text),
+			 "The only measure that could be compared differs by no "
+			 "more than chance makes likely: %s.",
+			 greatest);
 	else
-		snprintf(text, sizeof(text), "%s of %s measures differ by no more than chance makes "
-			 "likely: %s.", number, unit_count(all, (int64_t)told), greatest);
+		snprintf(text, sizeof(text),
+			 "%s of %s measures differ by no more than chance makes "
+			 "likely: %s.",
+			 number, unit_count(all, (int64_t)told), greatest);
 	paragraph_print(&inv->screen, "", text);
 	if (no_vms)
-		fprintf(inv->screen.out, "There is no VM in both of them: nothing but the CPU time of "
-					 "machines is compared.\n");
+		fprintf(inv->screen.out,
+			"There is no VM in both of them: nothing but the CPU time of "
+			"machines is compared.\n");
 }
 
 void comparison_print(const struct invocation *inv, const struct comparison *p, uint64_t top)

@@ -17,7 +17,8 @@ static void print_words(FILE *out, const struct option_set *set)
 	}
 }
 
-/* "report:--color) choices ;;" for each option with a fixed choice of values: commands differ in theirs. */
+/* "report:--color) choices ;;" for each option with a fixed choice of values: commands differ in
+ * theirs. */
 static void print_choices(FILE *out, const struct command *c, const struct option_set *set)
 {
 	for (unsigned i = 0; i < set->nr; i++) {

@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-static enum exit_code complain_unpaired(const struct invocation *inv, const struct marks_wanted *opt,
-					const struct mark_pairs *p)
+static enum exit_code complain_unpaired(const struct invocation *inv,
+					const struct marks_wanted *opt, const struct mark_pairs *p)
 {
 	if (!p->begins && opt->to)
 		return complain(inv, EXIT_USAGE,
@@ -15,10 +15,11 @@ static enum exit_code complain_unpaired(const struct invocation *inv, const stru
 				"lists marks",
 				opt->from);
 	if (!p->begins)
-		return complain(inv, EXIT_USAGE,
-				"--from: no span \"%s\" begins in that time (sonde report -s mark lists "
-				"marks); between two marks, say --to, too",
-				opt->from);
+		return complain(
+			inv, EXIT_USAGE,
+			"--from: no span \"%s\" begins in that time (sonde report -s mark lists "
+			"marks); between two marks, say --to, too",
+			opt->from);
 	return complain(inv, EXIT_USAGE, "no mark \"%s\" follows a mark \"%s\" in that time",
 			opt->to ? opt->to : opt->from, opt->from);
 }
@@ -65,8 +66,9 @@ void marked_request_print(const struct invocation *inv, const struct sonde_run *
 	if (r->nr_pairs == 1)
 		screen_say(&inv->screen, "\"%s\" to \"%s\": %s, the only one\n", from, to, length);
 	else
-		screen_say(&inv->screen, "\"%s\" to \"%s\": %s of %zu, %s; the median is %s\n", from,
-			   to, nth, r->nr_pairs, length, unit_length(median, r->median, is_ns));
+		screen_say(&inv->screen, "\"%s\" to \"%s\": %s of %zu, %s; the median is %s\n",
+			   from, to, nth, r->nr_pairs, length,
+			   unit_length(median, r->median, is_ns));
 }
 
 static void json_mark(struct json *j, const char *key, struct sonde_run *run,

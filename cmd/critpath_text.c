@@ -115,8 +115,7 @@ static int print_sums(const struct invocation *inv, struct sonde_run *run,
 		int line = table_line(t, TABLE_NO_PARENT);
 
 		table_cell(t, line, 0, unit_length(unit, time, is_ns));
-		table_cell(t, line, 1,
-			   unit_share(unit, share_ppm(time, length)));
+		table_cell(t, line, 1, unit_share(unit, share_ppm(time, length)));
 		if (i < shown)
 			thread_text(run, sums.list[i].thread, text, sizeof(text));
 		else

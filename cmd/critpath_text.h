@@ -6,7 +6,8 @@
 
 /*
  * A critical path as text: what its time went into, per thread and kind of step, then its longest
- * steps, and what the words for their kinds mean; or in the form that programs for flame graphs read.
+ * steps, and what the words for their kinds mean; or in the form that programs for flame graphs
+ * read.
  *
  * Both return 0 or -ENOMEM.
  */
@@ -21,8 +22,8 @@ struct critpath_asked {
 bool critpath_ended(const struct sonde_run *run, int64_t thread, int64_t *end);
 
 /* @f: of sonde_critical_path(). */
-int critpath_print(const struct invocation *inv, struct sonde_run *run,
-		   const struct sonde_facts *f, const struct critpath_asked *asked);
+int critpath_print(const struct invocation *inv, struct sonde_run *run, const struct sonde_facts *f,
+		   const struct critpath_asked *asked);
 int critpath_folded(const struct invocation *inv, struct sonde_run *run,
 		    const struct sonde_facts *f);
 

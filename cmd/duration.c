@@ -10,8 +10,8 @@ bool parse_duration(const char *text, double *seconds)
 	static const struct {
 		const char *unit;
 		double seconds;
-	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9},
-		     {"m", 60}, {"min", 60}, {"h", 3600}};
+	} units[] = {{"", 1},	   {"s", 1},  {"ms", 1e-3}, {"us", 1e-6},
+		     {"ns", 1e-9}, {"m", 60}, {"min", 60},  {"h", 3600}};
 	char *end;
 
 	*seconds = strtod(text, &end);

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define STEP_BYTES (32 << 20) /* the heap grows by so much address space */
+#define STEP_BYTES (32 << 20)	/* the heap grows by so much address space */
 #define FIRST_BYTES (128 << 20) /* at first: what is not touched of it is no memory */
 #define HUGE_BYTES (UINT64_C(2) << 20)
 

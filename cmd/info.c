@@ -128,7 +128,8 @@ static int print_machines(const struct invocation *inv, struct sonde_run *run)
 		}
 		snprintf(text, sizeof(text), "%" PRId64, cpus);
 		table_cell(t, line, 0, m.name);
-		table_cell(t, line, 1, sonde_machine_get(run, m.parent, &parent) ? "" : parent.name);
+		table_cell(t, line, 1,
+			   sonde_machine_get(run, m.parent, &parent) ? "" : parent.name);
 		table_cell(t, line, 2, text);
 		table_cell(t, line, 3, m.release);
 		table_cell(t, line, 4, m.tracer);

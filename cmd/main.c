@@ -18,8 +18,8 @@ const struct command *const commands[] = {
 	&record_command, &analyze_command, &why_command,   &critpath_command, &compare_command,
 	&vms_command,	 &report_command,  &state_command, &timeline_command, &top_command,
 	&serve_command,	 &export_command,  &sql_command,   &tree_command,     &info_command,
-	&events_command, &check_command,   &agent_command, &mark_command,
-	&share_command,	 &stolen_command,
+	&events_command, &check_command,   &agent_command, &mark_command,     &share_command,
+	&stolen_command,
 };
 const unsigned nr_commands = ARRAY_SIZE(commands);
 

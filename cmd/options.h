@@ -18,7 +18,7 @@ enum option_kind {
 	OPTION_CHOICE, /* const char *: one of @choices */
 	/* These may be given again and again: a struct text_list. */
 	OPTION_LIST,
-	OPTION_PAIRS,   /* each NAME=SOMETHING, none of them empty */
+	OPTION_PAIRS,	/* each NAME=SOMETHING, none of them empty */
 	OPTION_OFFSETS, /* each NAME=NUMBER, as base/number.h has it */
 	OPTION_CPUS,	/* each a CPU's number */
 };

@@ -6,8 +6,8 @@
 #include "record/run.h"
 
 /*
- * The guests of sonde record: --guest and its companions.  Without --guest there are none, and every
- * function does nothing.
+ * The guests of sonde record: --guest and its companions.  Without --guest there are none, and
+ *every function does nothing.
  *
  *	guests_connect()          before the host's recorder starts
  *	guests_start()            after it has
@@ -25,50 +25,50 @@ struct guest_options {
 };
 
 /* Rows for an option table whose struct @type has a struct guest_options called @field. */
-#define GUEST_OPTIONS(type, field)                                                                 \
-	{0,                                                                                        \
-	 "guest",                                                                                  \
-	 OPTION_LIST,                                                                              \
-	 offsetof(type, field.guests),                                                             \
-	 "GUEST",                                                                                  \
-	 "all",                                                                                    \
-	 "record this guest, too: all, NAME, or NAME=tcp:HOST:PORT (sonde agent runs in it)",      \
-	 0},                                                                                       \
-		{0,                                                                                \
-		 "token-file",                                                                     \
-		 OPTION_TEXT,                                                                      \
-		 offsetof(type, field.token_file),                                                 \
-		 "FILE",                                                                           \
-		 NULL,                                                                             \
-		 "the secret that guests' agents were given",                                      \
-		 0},                                                                               \
-		{0,                                                                                \
-		 "guest-tracer",                                                                   \
-		 OPTION_CHOICE,                                                                    \
-		 offsetof(type, field.tracer),                                                     \
-		 "NAME",                                                                           \
-		 "ftrace|hypertrace",                                                              \
-		 "of agents: ftrace (default), or what the kernel module sonde_guest there sends", \
-		 0},                                                                               \
-		{0,                                                                                \
-		 "guest-limit",                                                                    \
-		 OPTION_NUMBER,                                                                    \
-		 offsetof(type, field.limit_mb),                                                   \
-		 "MB",                                                                             \
-		 NULL,                                                                             \
-		 "of each guest (default: 16384, but all together at most half of the free space)",   \
-		 0},                                                                               \
-		{0,                                                                                \
-		 "guest-timeout",                                                                  \
-		 OPTION_NUMBER,                                                                    \
-		 offsetof(type, field.timeout_s),                                                  \
-		 "SECONDS",                                                                        \
-		 NULL,                                                                             \
-		 "how long a guest may be silent when it starts and ends (default: 10)",           \
-		 0},                                                                               \
-	{                                                                                          \
-		0, "guest-depth", OPTION_NUMBER, offsetof(type, field.depth), "N", NULL,           \
-			"levels of guests to record (default: 8)", 0                               \
+#define GUEST_OPTIONS(type, field)                                                                  \
+	{0,                                                                                         \
+	 "guest",                                                                                   \
+	 OPTION_LIST,                                                                               \
+	 offsetof(type, field.guests),                                                              \
+	 "GUEST",                                                                                   \
+	 "all",                                                                                     \
+	 "record this guest, too: all, NAME, or NAME=tcp:HOST:PORT (sonde agent runs in it)",       \
+	 0},                                                                                        \
+		{0,                                                                                 \
+		 "token-file",                                                                      \
+		 OPTION_TEXT,                                                                       \
+		 offsetof(type, field.token_file),                                                  \
+		 "FILE",                                                                            \
+		 NULL,                                                                              \
+		 "the secret that guests' agents were given",                                       \
+		 0},                                                                                \
+		{0,                                                                                 \
+		 "guest-tracer",                                                                    \
+		 OPTION_CHOICE,                                                                     \
+		 offsetof(type, field.tracer),                                                      \
+		 "NAME",                                                                            \
+		 "ftrace|hypertrace",                                                               \
+		 "of agents: ftrace (default), or what the kernel module sonde_guest there sends",  \
+		 0},                                                                                \
+		{0,                                                                                 \
+		 "guest-limit",                                                                     \
+		 OPTION_NUMBER,                                                                     \
+		 offsetof(type, field.limit_mb),                                                    \
+		 "MB",                                                                              \
+		 NULL,                                                                              \
+		 "of each guest (default: 16384, but all together at most half of the free space)", \
+		 0},                                                                                \
+		{0,                                                                                 \
+		 "guest-timeout",                                                                   \
+		 OPTION_NUMBER,                                                                     \
+		 offsetof(type, field.timeout_s),                                                   \
+		 "SECONDS",                                                                         \
+		 NULL,                                                                              \
+		 "how long a guest may be silent when it starts and ends (default: 10)",            \
+		 0},                                                                                \
+	{                                                                                           \
+		0, "guest-depth", OPTION_NUMBER, offsetof(type, field.depth), "N", NULL,            \
+			"levels of guests to record (default: 8)", 0                                \
 	}
 
 struct guests;
@@ -99,8 +99,7 @@ void guests_start(struct guests *g);
 bool guests_has_agent(struct guests *g, pid_t vm);
 
 /* For a live display. */
-void guests_progress(struct guests *g, unsigned *recording, uint64_t *bytes,
-		     uint64_t *events_lost);
+void guests_progress(struct guests *g, unsigned *recording, uint64_t *bytes, uint64_t *events_lost);
 
 /* Everything of every guest is in the run when it returns, or it is known why not. */
 void guests_stop(struct guests *g);

@@ -51,7 +51,7 @@ static const struct option_row option_rows[] = {
 static const struct {
 	const char *name;
 	bool whole;
-	const char *hide[2]; /* columns */
+	const char *hide[2];	/* columns */
 	const char *explain[4]; /* the same, up to a NULL */
 } sections[] = {
 	{"machine_time", true, {NULL}, {"task", "guest", "unknown", NULL}},
@@ -371,7 +371,8 @@ static enum exit_code print_csv(const struct invocation *inv, struct sonde_run *
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-/* "sonde report boot run.sonde": the first operand is a topic; alone, unless there is a file of that name. */
+/* "sonde report boot run.sonde": the first operand is a topic; alone, unless there is a file of
+ * that name. */
 static const struct topic *take_topic(struct invocation *inv)
 {
 	const struct topic *topic = inv->nr_operands ? topic_find(inv->operands[0]) : NULL;
@@ -494,7 +495,8 @@ static enum exit_code run_report(const struct invocation *inv)
 		return complain(inv, EXIT_USAGE, "no topic \"%s\"; topics are %s", inv->operands[0],
 				topic_names(names, sizeof(names), false));
 	if (!topic && inv->nr_operands == 2 && topic_find(inv->operands[1]))
-		return complain(inv, EXIT_USAGE, "the topic stands before the file: sonde report %s %s",
+		return complain(inv, EXIT_USAGE,
+				"the topic stands before the file: sonde report %s %s",
 				inv->operands[1], inv->operands[0]);
 	code = open_input(&asked, &run);
 	if (code)

@@ -108,8 +108,8 @@ static void print_two(FILE *out, const char *const words[2][2], const int64_t le
 	for (unsigned i = 0; i < 2; i++) {
 		if (!length[i])
 			continue;
-		fprintf(out, "%s %s%s%s", between, words[i][0],
-			unit_length(text, length[i], is_ns), words[i][1]);
+		fprintf(out, "%s %s%s%s", between, words[i][0], unit_length(text, length[i], is_ns),
+			words[i][1]);
 		between = " and";
 	}
 }

@@ -12,9 +12,9 @@
 
 /* The facts that they are made of, of the same window; the caller's. */
 struct summary_facts {
-	struct sonde_facts *vcpus;    /* "vcpu_time" */
-	struct sonde_facts *pairs;    /* "preemption" */
-	bool whole;		      /* nothing was chosen: what is missing is told, too */
+	struct sonde_facts *vcpus; /* "vcpu_time" */
+	struct sonde_facts *pairs; /* "preemption" */
+	bool whole;		   /* nothing was chosen: what is missing is told, too */
 };
 
 void report_summary_print(const struct invocation *inv, struct sonde_run *run,

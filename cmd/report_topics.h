@@ -18,9 +18,9 @@ struct topic {
 	const char *record;  /* ... and how there would be, or NULL */
 	struct topic_section {
 		const char *name;
-		const char *hide[TOPIC_HIDE_MAX + 1]; /* columns the text leaves out */
+		const char *hide[TOPIC_HIDE_MAX + 1];	    /* columns the text leaves out */
 		const char *explain[TOPIC_EXPLAIN_MAX + 1]; /* columns that a line below explains */
-		bool whole;			      /* all of its rows, however many */
+		bool whole;				    /* all of its rows, however many */
 	} sections[TOPIC_SECTIONS_MAX + 1];
 	const char *drawn; /* fact that --svg draws; NULL none */
 	bool is_phases;	   /* as a chart of phases; else as distributions */

@@ -119,8 +119,8 @@ static enum exit_code check_options(const struct invocation *inv)
 	return EXIT_DONE;
 }
 
-/* Whether @run's is one of the files before it, by whatever name: served twice, a run would have two
- * pages, and trace viewers would be told of two. */
+/* Whether @run's is one of the files before it, by whatever name: served twice, a run would have
+ * two pages, and trace viewers would be told of two. */
 static bool is_there(struct sonde_run *const *runs, unsigned nr, const struct sonde_run *run)
 {
 	struct stat a, b;
@@ -128,7 +128,8 @@ static bool is_there(struct sonde_run *const *runs, unsigned nr, const struct so
 	if (stat(sonde_run_path(run), &a))
 		return false;
 	for (unsigned i = 0; i < nr; i++) {
-		if (!stat(sonde_run_path(runs[i]), &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+		if (!stat(sonde_run_path(runs[i]), &b) && a.st_dev == b.st_dev &&
+		    a.st_ino == b.st_ino)
 			return true;
 	}
 	return false;
@@ -175,13 +176,15 @@ static enum exit_code run_serve(const struct invocation *inv)
 
 const struct command serve_command = {
 	.name = "serve",
-	.summary = "runs as a page, and in trace viewers: prints a URL for a browser of this machine",
+	.summary =
+		"runs as a page, and in trace viewers: prints a URL for a browser of this machine",
 	.operands = "[FILE...]",
-	.about = "Prints one URL per run, and serves until ^C.  Only this machine can reach it, and\n"
-		 "only who has a URL is answered: it holds a key that is new each time.  For a\n"
-		 "browser on another machine: ssh -L 8080:127.0.0.1:PORT, and 8080 for PORT.\n"
-		 "Trace viewers (VS Code, Theia) ask at tsp/api behind the URL, or, with --tsp, at\n"
-		 "http://127.0.0.1:PORT/tsp/api.\n",
+	.about =
+		"Prints one URL per run, and serves until ^C.  Only this machine can reach it, and\n"
+		"only who has a URL is answered: it holds a key that is new each time.  For a\n"
+		"browser on another machine: ssh -L 8080:127.0.0.1:PORT, and 8080 for PORT.\n"
+		"Trace viewers (VS Code, Theia) ask at tsp/api behind the URL, or, with --tsp, at\n"
+		"http://127.0.0.1:PORT/tsp/api.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

@@ -104,8 +104,7 @@ static int print_text(const struct invocation *inv, struct sonde_run *run, int64
 			add_frame(t, run, &stack, at, i, &line);
 	}
 	if (!ret)
-		fprintf(inv->screen.out, "at %s, %s after the start\n",
-			unit_time(when, at, is_ns),
+		fprintf(inv->screen.out, "at %s, %s after the start\n", unit_time(when, at, is_ns),
 			unit_length(since, at - sonde_run_begin(run), is_ns));
 	if (!ret)
 		missing_print_at(inv, run, at);

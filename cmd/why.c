@@ -79,7 +79,8 @@ static bool concerns_task(const struct question *q, size_t row)
 {
 	int64_t machine = verdict_cell(q, row, q->machine).i;
 	const char *what = verdict_cell(q, row, q->cause).s;
-	bool of_around = !strcmp(what, "cpus") || !strcmp(what, "lost") || !strcmp(what, "problems");
+	bool of_around =
+		!strcmp(what, "cpus") || !strcmp(what, "lost") || !strcmp(what, "problems");
 
 	for (int64_t i = 0; i < sonde_nr_threads(q->run); i++) {
 		struct sonde_thread t;
@@ -110,7 +111,8 @@ bool verdict_is_wanted(const struct question *q, size_t row)
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static void print_json(const struct invocation *inv, const struct question *q, int64_t begin, int64_t end)
+static void print_json(const struct invocation *inv, const struct question *q, int64_t begin,
+		       int64_t end)
 {
 	struct json j = {.out = inv->screen.out};
 

@@ -19,7 +19,8 @@ static void print_place(const struct invocation *inv, const struct question *q, 
 	char place[PLACE_TEXT];
 
 	fprintf(inv->screen.out, "%11s--time %s\n", "",
-		place_text(place, q->run, verdict_cell(q, row, q->begin).i, verdict_cell(q, row, q->end).i));
+		place_text(place, q->run, verdict_cell(q, row, q->begin).i,
+			   verdict_cell(q, row, q->end).i));
 }
 
 /* ---- of one cause -------------------------------------------------------------------------- */
@@ -51,8 +52,8 @@ static bool are_alike(const struct question *q, size_t a, size_t b)
 	return !strcmp(verdict_cell(q, a, q->cause).s, verdict_cell(q, b, q->cause).s) &&
 	       !strcmp(name_of(q, verdict_cell(q, a, q->culprit).i),
 		       name_of(q, verdict_cell(q, b, q->culprit).i)) &&
-	       (!about_thread ||
-		!strcmp(name_of(q, verdict_cell(q, a, q->thread).i), name_of(q, verdict_cell(q, b, q->thread).i)));
+	       (!about_thread || !strcmp(name_of(q, verdict_cell(q, a, q->thread).i),
+					 name_of(q, verdict_cell(q, b, q->thread).i)));
 }
 
 /* Those that are told together with another, the worst of them. */
@@ -97,11 +98,13 @@ static void print_group(const struct invocation *inv, const struct question *q, 
 	unit_length(all, g->cost, is_ns);
 	unit_length(least, g->least, is_ns);
 	if (opt->slower_than)
-		snprintf(text, sizeof(text),
-			 "It is the longest of %s such delays with the same main cause: %s in all, the shortest %s.",
-			 nr, all, least);
+		snprintf(
+			text, sizeof(text),
+			"It is the longest of %s such delays with the same main cause: %s in all, the shortest %s.",
+			nr, all, least);
 	else
-		snprintf(text, sizeof(text), "It is the worst of %s %s: %s in all, the least of them %s.", nr,
+		snprintf(text, sizeof(text),
+			 "It is the worst of %s %s: %s in all, the least of them %s.", nr,
 			 about_thread ? "threads of this name with the same main culprit"
 				      : "verdicts of this kind with the same main cause",
 			 all, least);
@@ -112,8 +115,9 @@ static void print_row(const struct invocation *inv, const struct question *q, si
 {
 	char lead[UNIT_TEXT + 4], cost[UNIT_TEXT];
 
-	snprintf(lead, sizeof(lead), "%9s  ",
-		 unit_length(cost, verdict_cell(q, row, q->cost).i, sonde_run_ticks_are_ns(q->run)));
+	snprintf(
+		lead, sizeof(lead), "%9s  ",
+		unit_length(cost, verdict_cell(q, row, q->cost).i, sonde_run_ticks_are_ns(q->run)));
 	paragraph_print(&inv->screen, lead, verdict_cell(q, row, q->text).s);
 }
 
@@ -157,9 +161,12 @@ static void print_limit(const struct invocation *inv, const struct question *q)
 
 	if (nr < LONGEST_MAX || verdict_cell(q, nr - 1, q->cost).i < q->slower_than)
 		return;
-	snprintf(text, sizeof(text),
-		 "Only the %d longest delays of the window are looked at, the shortest of them %s: --time narrows it.",
-		 LONGEST_MAX, unit_length(least, verdict_cell(q, nr - 1, q->cost).i, sonde_run_ticks_are_ns(q->run)));
+	snprintf(
+		text, sizeof(text),
+		"Only the %d longest delays of the window are looked at, the shortest of them %s: --time narrows it.",
+		LONGEST_MAX,
+		unit_length(least, verdict_cell(q, nr - 1, q->cost).i,
+			    sonde_run_ticks_are_ns(q->run)));
 	fputc('\n', inv->screen.out);
 	paragraph_print(&inv->screen, "", text);
 }
@@ -176,7 +183,8 @@ static const char *reason_of(const struct question *q, size_t row)
 
 static bool have_same_reason(const struct question *q, size_t a, size_t b)
 {
-	static const char *const told_of_many[] = {"vcpus", "lost", "trace", "clock", "syscalls", "waits"};
+	static const char *const told_of_many[] = {"vcpus", "lost",	"trace",
+						   "clock", "syscalls", "waits"};
 	const char *what = verdict_cell(q, a, q->cause).s;
 	bool of_many = false;
 
@@ -190,7 +198,8 @@ static bool have_same_reason(const struct question *q, size_t a, size_t b)
 /* Whom a row is about, and how much of it is not known. */
 static void put_whom(FILE *out, const struct question *q, size_t row)
 {
-	int64_t time = verdict_cell(q, row, q->culprit_time).i, events = verdict_cell(q, row, q->count).i;
+	int64_t time = verdict_cell(q, row, q->culprit_time).i,
+		events = verdict_cell(q, row, q->count).i;
 	char text[UNIT_TEXT];
 	struct sonde_machine m;
 	struct sonde_cpu cpu;
@@ -205,7 +214,8 @@ static void put_whom(FILE *out, const struct question *q, size_t row)
 		fprintf(out, " (%s events)", unit_count(text, events));
 }
 
-/* The row's sentence, and who else it is said of; marks these in @told.  Owned by the caller; NULL: no memory. */
+/* The row's sentence, and who else it is said of; marks these in @told.  Owned by the caller; NULL:
+ * no memory. */
 static char *unknown_text(const struct question *q, size_t row, bool *told)
 {
 	size_t len, last = row;
@@ -217,7 +227,8 @@ static char *unknown_text(const struct question *q, size_t row, bool *told)
 		return NULL;
 	fputs(verdict_cell(q, row, q->text).s, out);
 	for (size_t i = row + 1; i < sonde_facts_nr_rows(q->facts); i++) {
-		if (told[i] || !verdict_is_unknown(q, i) || !verdict_is_wanted(q, i) || !have_same_reason(q, row, i))
+		if (told[i] || !verdict_is_unknown(q, i) || !verdict_is_wanted(q, i) ||
+		    !have_same_reason(q, row, i))
 			continue;
 		told[i] = true;
 		if (last != row) {
@@ -292,7 +303,8 @@ static void print_nothing(const struct invocation *inv, const struct question *q
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-void why_print_text(const struct invocation *inv, const struct question *q, int64_t begin, int64_t end)
+void why_print_text(const struct invocation *inv, const struct question *q, int64_t begin,
+		    int64_t end)
 {
 	const struct why_options *opt = inv->values;
 	bool is_ns = sonde_run_ticks_are_ns(q->run);

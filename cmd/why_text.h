@@ -20,7 +20,8 @@ struct question {
 	const char *task; /* NULL any */
 	int64_t slower_than;
 	struct sonde_facts *facts;
-	int text, cost, begin, end, kind, machine, vcpu, thread, culprit, culprit_time, count, cause; /* columns */
+	int text, cost, begin, end, kind, machine, vcpu, thread, culprit, culprit_time, count,
+		cause; /* columns */
 };
 
 static inline union sonde_cell verdict_cell(const struct question *q, size_t row, int column)
@@ -37,6 +38,7 @@ bool verdict_is_attempt(const struct question *q, size_t row);
 /* Whether it is one that is asked for. */
 bool verdict_is_wanted(const struct question *q, size_t row);
 
-void why_print_text(const struct invocation *inv, const struct question *q, int64_t begin, int64_t end);
+void why_print_text(const struct invocation *inv, const struct question *q, int64_t begin,
+		    int64_t end);
 
 #endif

@@ -52,8 +52,8 @@ const char *dialect_pick_field(const struct event_slot *slot,
 const char *dialect_syscall_name(const char *event)
 {
 	static const char *const prefixes[] = {"compat_syscall_entry_", "compat_syscall_exit_",
-					       "syscall_entry_", "syscall_exit_", "compat_sys_",
-					       "sys_"};
+					       "syscall_entry_",	"syscall_exit_",
+					       "compat_sys_",		"sys_"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
 		size_t len = strlen(prefixes[i]);

@@ -5,8 +5,8 @@
 #include "events/rows.h"
 
 /*
- * Which tracer's event, by name, is which canonical kind, and which of its fields, by name, fill which
- * argument slots.
+ * Which tracer's event, by name, is which canonical kind, and which of its fields, by name, fill
+ * which argument slots.
  *
  * A reader asks once per event type, when it opens a trace, and keeps the answer as a decoding
  * plan.  Fields that the type does not have leave their slot at the row's value.

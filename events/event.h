@@ -10,8 +10,8 @@
  * A kind says what happened; up to five typed arguments say with what.  events/kinds.def has a row
  * for each kind, events/rows.h says what is in it.  A slot that the tracer does not give has the
  * value that its row says.  Slots of text hold a pointer to at most 16 bytes of it, not always
- * NUL-terminated, valid as long as the batch that it came with; 0 when the tracer has no such field.
- * Signed numbers are sign-extended to 64 bits.
+ * NUL-terminated, valid as long as the batch that it came with; 0 when the tracer has no such
+ * field. Signed numbers are sign-extended to 64 bits.
  */
 enum event_kind {
 #define EVENT(kind, ...) EV_##kind,
@@ -31,13 +31,13 @@ _Static_assert(EV_NR_KINDS < 8 * sizeof(kinds_t), "event kinds fit the bits of k
 
 /* One cache line.  Batches of these flow through the whole program. */
 struct event {
-	ticks_t time;   /* the trace's own clock; within a stream it never decreases (a reader that
-			   meets a step back in the file keeps the file's order, gives the event
-			   the time of the one before it, and reports a problem) */
-	uint16_t kind;  /* enum event_kind */
-	uint16_t type;  /* index into trace->types: the tracer's own event class */
-	int32_t tid;    /* thread that was running, from ftrace's common_pid or an LTTng tid
-			   context; -1 when the record does not say */
+	ticks_t time;  /* the trace's own clock; within a stream it never decreases (a reader that
+			  meets a step back in the file keeps the file's order, gives the event
+			  the time of the one before it, and reports a problem) */
+	uint16_t kind; /* enum event_kind */
+	uint16_t type; /* index into trace->types: the tracer's own event class */
+	int32_t tid;   /* thread that was running, from ftrace's common_pid or an LTTng tid
+			  context; -1 when the record does not say */
 	const uint8_t *record; /* the raw record, for trace_event_field(); lives as long as the
 				  batch */
 	int64_t arg[EVENT_ARGS];

@@ -25,36 +25,94 @@
 #define X86 EVENT_X86
 
 /* clang-format off: as kinds.def reads */
-#define ARGS(...) {__VA_ARGS__}
-#define NUM(name) {#name, ARG_NUM}
-#define TID(name) {#name, ARG_TID}
-#define ON_CPU(name) {#name, ARG_CPU}
-#define ADDR(name) {#name, ARG_ADDR}
-#define FLAG(name) {#name, ARG_FLAG}
-#define TICKS(name) {#name, ARG_TICKS}
-#define TEXT(name) {#name, ARG_TEXT}
-#define NO_ARG {0}
+#define ARGS(...)                                                                                  \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
+#define NUM(name)                                                                                  \
+	{                                                                                          \
+#name, ARG_NUM                                                                     \
+	}
+#define TID(name)                                                                                  \
+	{                                                                                          \
+#name, ARG_TID                                                                     \
+	}
+#define ON_CPU(name)                                                                               \
+	{                                                                                          \
+#name, ARG_CPU                                                                     \
+	}
+#define ADDR(name)                                                                                 \
+	{                                                                                          \
+#name, ARG_ADDR                                                                    \
+	}
+#define FLAG(name)                                                                                 \
+	{                                                                                          \
+#name, ARG_FLAG                                                                    \
+	}
+#define TICKS(name)                                                                                \
+	{                                                                                          \
+#name, ARG_TICKS                                                                   \
+	}
+#define TEXT(name)                                                                                 \
+	{                                                                                          \
+#name, ARG_TEXT                                                                    \
+	}
+#define NO_ARG                                                                                     \
+	{                                                                                          \
+		0                                                                                  \
+	}
 
-#define READS(...) (const struct event_read[]){__VA_ARGS__, {0}}
-#define READ(tracers, event, ...) {tracers, event, {__VA_ARGS__}}
-#define NO_READ {0}
+#define READS(...)                                                                                 \
+	(const struct event_read[])                                                                \
+	{                                                                                          \
+		__VA_ARGS__,                                                                       \
+		{                                                                                  \
+			0                                                                          \
+		}                                                                                  \
+	}
+#define READ(tracers, event, ...)                                                                  \
+	{                                                                                          \
+		tracers, event,                                                                    \
+		{                                                                                  \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+#define NO_READ                                                                                    \
+	{                                                                                          \
+		0                                                                                  \
+	}
 /* Before LTTng 2.7 the kvm names had no x86_. */
-#define KVM_READ(name, ...) READ(LTTNG, "kvm_x86_" name, __VA_ARGS__), READ(BOTH, "kvm_" name, __VA_ARGS__)
-#define VECTOR_READ(name) \
+#define KVM_READ(name, ...)                                                                        \
+	READ(LTTNG, "kvm_x86_" name, __VA_ARGS__), READ(BOTH, "kvm_" name, __VA_ARGS__)
+#define VECTOR_READ(name)                                                                          \
 	READ(FTRACE, name, {"vector", -1}), READ(LTTNG, "x86_irq_vectors_" name, {"vector", -1})
 
-#define RECORDS(...) (const struct event_record[]){__VA_ARGS__, {0}}
-#define RECORD_IF(system, names, lttng, purpose, need, filter) {system, names, lttng, purpose, need, filter}
-#define RECORD(system, names, lttng, purpose, need) RECORD_IF(system, names, lttng, purpose, need, NULL)
+#define RECORDS(...)                                                                               \
+	(const struct event_record[])                                                              \
+	{                                                                                          \
+		__VA_ARGS__,                                                                       \
+		{                                                                                  \
+			0                                                                          \
+		}                                                                                  \
+	}
+#define RECORD_IF(system, names, lttng, purpose, need, filter)                                     \
+	{                                                                                          \
+		system, names, lttng, purpose, need, filter                                        \
+	}
+#define RECORD(system, names, lttng, purpose, need)                                                \
+	RECORD_IF(system, names, lttng, purpose, need, NULL)
 #define NEEDED EVENT_NEEDED
 #define USUAL EVENT_USUAL
 #define RARE EVENT_RARE
-#define NO_RECORD {0}
-#define VECTOR_RECORD(name, purpose) RECORD("irq_vectors", name, "x86_irq_vectors_" name, purpose, RARE)
+#define NO_RECORD                                                                                  \
+	{                                                                                          \
+		0                                                                                  \
+	}
+#define VECTOR_RECORD(name, purpose)                                                               \
+	RECORD("irq_vectors", name, "x86_irq_vectors_" name, purpose, RARE)
 
 const struct event_row event_rows[EV_NR_KINDS] = {
-#define EVENT(kind, name, handler, uses, args, ...) \
-	[EV_##kind] = {name, uses, args, __VA_ARGS__},
+#define EVENT(kind, name, handler, uses, args, ...) [EV_##kind] = {name, uses, args, __VA_ARGS__},
 #include "events/kinds.def"
 #undef EVENT
 };

@@ -89,7 +89,8 @@ enum event_use {
 	EVENT_IN_KVM = 1 << 2,	      /* between a VM's entries and exits, where a guest may run */
 	EVENT_HANDLER_BEGIN = 1 << 3, /* of an interrupt */
 	EVENT_HANDLER_END = 1 << 4,
-	EVENT_CLOCK_HOST = 1 << 5,  /* clock/watch.h: what tells a guest's clock in its host's trace */
+	EVENT_CLOCK_HOST =
+		1 << 5, /* clock/watch.h: what tells a guest's clock in its host's trace */
 	EVENT_CLOCK_CALLS = 1 << 6, /* ... and of hypercalls that both have */
 	EVENT_X86 = 1 << 7,	    /* other architectures' kernels do not have it */
 };
@@ -120,7 +121,8 @@ static inline bool event_has_use(uint16_t kind, enum event_use use)
 /* Whether kernels of the architecture that this program is built for have it. */
 bool event_is_of_this_arch(enum event_kind kind);
 
-/* All that a recorder may switch on:  for (struct event_records r = {0}; event_records_next(&r);) */
+/* All that a recorder may switch on:  for (struct event_records r = {0}; event_records_next(&r);)
+ */
 struct event_records {
 	enum event_kind kind;
 	unsigned nr; /* of that kind's, the next one's number */

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers in JSON are doubles to their readers: microseconds with three digits behind the point, times
- * 1000, are the same ns again up to here, 50 days. */
+/* Numbers in JSON are doubles to their readers: microseconds with three digits behind the point,
+ * times 1000, are the same ns again up to here, 50 days. */
 #define EXACT_NS ((1LL << 42) * 1000)
 /* Thousandths of what is below fit 64 bits; what is not, or is no number, is written otherwise. */
 #define VALUE_MAX 9e15

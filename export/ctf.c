@@ -54,7 +54,8 @@ static bool each_run(const struct sonde_interval *i, void *data)
 	struct sonde_thread t;
 	bool has_thread;
 
-	if (sonde_context_get(run, (int64_t)i->value - 1, &c) || sonde_machine_get(run, c.machine, &m)) {
+	if (sonde_context_get(run, (int64_t)i->value - 1, &c) ||
+	    sonde_machine_get(run, c.machine, &m)) {
 		c = (struct sonde_context){.cpu = -1, .thread = -1, .detail_text = ""};
 		m.name = "";
 	}
@@ -159,7 +160,8 @@ static int put_threads(struct ctf *c, const struct piece *p)
 		struct row row = {.ctf = c, .thread = (uint32_t)i};
 
 		if (rows_lives_in(&c->rows.threads[i], p))
-			ret = rows_walk(&c->rows, p, c->rows.threads[i].state, each_thread_state, &row);
+			ret = rows_walk(&c->rows, p, c->rows.threads[i].state, each_thread_state,
+					&row);
 	}
 	if (!ret)
 		ret = c->ret;

@@ -119,8 +119,8 @@ static int draw_bounds(struct draw *d, const struct piece *p)
 		struct sonde_machine m;
 		attr_t attr;
 
-		if (!rows_has_machine(&d->rows, machine) || sonde_machine_get(d->run, machine, &m) ||
-		    !m.traced)
+		if (!rows_has_machine(&d->rows, machine) ||
+		    sonde_machine_get(d->run, machine, &m) || !m.traced)
 			continue;
 		attr = history_child(d->run->history, ATTR_ROOT, m.name);
 		if (attr != ATTR_NONE)

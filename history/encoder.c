@@ -22,10 +22,10 @@ struct encoder {
 	/* Per attribute. */
 	uint32_t nr_attrs, attr_room;
 	uint32_t *last_value;
-	ns_t *last_time; /* of the last change, NS_MIN: none */
+	ns_t *last_time;	     /* of the last change, NS_MIN: none */
 	struct snapshot_entry *last; /* room for both, of all that have changed */
-	uint32_t *start; /* counting sort; all 0 between batches */
-	uint32_t *mask;	 /* slices of this group that have the attribute */
+	uint32_t *start;	     /* counting sort; all 0 between batches */
+	uint32_t *mask;		     /* slices of this group that have the attribute */
 	uint8_t *flags;
 
 	/* The batch at hand, sorted by attribute. */

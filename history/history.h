@@ -22,14 +22,14 @@ typedef uint32_t attr_t;
 #define ATTR_NONE UINT32_MAX
 
 enum attr_type {
-	ATTR_DIR,     /* only has children */
+	ATTR_DIR, /* only has children */
 	ATTR_NUMBER,
-	ATTR_STRING,  /* values are string ids */
-	ATTR_ROW,     /* values are row number + 1 of a table */
-	ATTR_ENUM,    /* values index a fixed list known to the schema, docs/formats/schema.md */
+	ATTR_STRING, /* values are string ids */
+	ATTR_ROW,    /* values are row number + 1 of a table */
+	ATTR_ENUM,   /* values index a fixed list known to the schema, docs/formats/schema.md */
 };
 
-#define ATTR_SUMMED 1u  /* flag: keep totals, so that history_sum() over long windows is cheap */
+#define ATTR_SUMMED 1u /* flag: keep totals, so that history_sum() over long windows is cheap */
 
 enum column_type { COL_INT, COL_NS, COL_STRING, COL_BOOL };
 
@@ -46,8 +46,8 @@ struct history_writer;
 #define HISTORY_TIME_MAX (INT64_MAX / 2)
 
 struct history_writer_options {
-	unsigned threads;      /* 0 = encode in the calling thread, else in one of its own */
-	bool ticks_are_ns;     /* kept in the header, see struct topology */
+	unsigned threads;  /* 0 = encode in the calling thread, else in one of its own */
+	bool ticks_are_ns; /* kept in the header, see struct topology */
 	int64_t wall_offset_ns;
 	bool wall_known;
 };
@@ -62,9 +62,9 @@ attr_t history_writer_attr(struct history_writer *w, attr_t parent, const char *
 
 /*
  * From @t on, @attr has @value.  @t must not be smaller than any @t before (it is then raised to
- * the last one), and lies within 146 years of 0.  Setting the value it already has costs nothing and writes nothing.  Several
- * changes of one attribute at one time: the last one counts.  Errors (disk full) are kept and come
- * out of history_writer_close().
+ * the last one), and lies within 146 years of 0.  Setting the value it already has costs nothing
+ * and writes nothing.  Several changes of one attribute at one time: the last one counts.  Errors
+ * (disk full) are kept and come out of history_writer_close().
  */
 void history_writer_set(struct history_writer *w, attr_t attr, ns_t t, uint32_t value);
 
@@ -125,9 +125,9 @@ struct interval {
  */
 int history_open(struct history **out, const char *path, struct error *err);
 
-/* One more reader of a file that is open, for another thread: it costs little, for the names are shared.
- * The file is the same one, whatever is at its path now.  Each is closed for itself, in any order.
- * 0 or -ENOMEM. */
+/* One more reader of a file that is open, for another thread: it costs little, for the names are
+ * shared. The file is the same one, whatever is at its path now.  Each is closed for itself, in any
+ * order. 0 or -ENOMEM. */
 int history_again(struct history **out, const struct history *of);
 
 /* True when the file begins as a history does, of whatever version and however damaged: something
@@ -155,7 +155,7 @@ bool history_complete(const struct history *h);
 bool history_ticks_are_ns(const struct history *h);
 bool history_wall_offset(const struct history *h, int64_t *offset_ns);
 
-uint32_t history_nr_attrs(const struct history *h);  /* ids are 0 .. nr - 1 */
+uint32_t history_nr_attrs(const struct history *h); /* ids are 0 .. nr - 1 */
 attr_t history_find(const struct history *h, const char *path);
 attr_t history_child(const struct history *h, attr_t parent, const char *name);
 attr_t history_first_child(const struct history *h, attr_t parent);
@@ -178,12 +178,13 @@ int history_at(struct history *h, attr_t attr, ns_t t, struct interval *out);
 int history_walk(struct history *h, attr_t attr, ns_t begin, ns_t end,
 		 bool (*each)(const struct interval *i, void *data), void *data);
 
-/* The same intervals as columns: the @nr-th of them has @values[nr] from @begins[nr] to @begins[nr + 1].  @values has
- * room for @room of them, at least one, @begins for one more; at most so many are written, from the first on. */
+/* The same intervals as columns: the @nr-th of them has @values[nr] from @begins[nr] to @begins[nr
+ * + 1].  @values has room for @room of them, at least one, @begins for one more; at most so many
+ * are written, from the first on. */
 int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, ns_t *begins,
 		 uint32_t *values, unsigned room, unsigned *nr);
-/* How many they are at most; what stands in parts of which the window touches but an end is counted, too.  0: that is not
- * known without reading it all. */
+/* How many they are at most; what stands in parts of which the window touches but an end is
+ * counted, too.  0: that is not known without reading it all. */
 uint64_t history_list_most(struct history *h, attr_t attr, ns_t begin, ns_t end);
 
 /* The first change after @t (NS_MAX: none), the last change at or before @t (NS_MIN: none). */
@@ -199,8 +200,8 @@ struct value_time {
 int history_sum(struct history *h, attr_t attr, ns_t begin, ns_t end, struct value_time **out,
 		unsigned *nr);
 
-/* Where the piece of the file that holds @t ends.  Who reads many attributes of a long time reads them
- * piece by piece: each piece is then decoded once, and not once for each of them. */
+/* Where the piece of the file that holds @t ends.  Who reads many attributes of a long time reads
+ * them piece by piece: each piece is then decoded once, and not once for each of them. */
 ns_t history_piece_end(const struct history *h, ns_t t);
 
 /*
@@ -214,13 +215,14 @@ ns_t history_piece_end(const struct history *h, ns_t t);
 struct pixel_run {
 	uint32_t first, nr; /* pixels */
 	uint32_t value;
-	uint8_t share;      /* lower bound of the time the value held in each pixel, 255 = all */
+	uint8_t share; /* lower bound of the time the value held in each pixel, 255 = all */
 	bool exact;
 };
 /* @each is called per row in the order of @attrs, with that row's runs (none: value 0 all over). */
 int history_pixels(struct history *h, const attr_t *attrs, unsigned nr, ns_t begin, ns_t end,
 		   unsigned pixels,
-		   void (*each)(unsigned row, const struct pixel_run *runs, unsigned nr, void *data),
+		   void (*each)(unsigned row, const struct pixel_run *runs, unsigned nr,
+				void *data),
 		   void *data);
 
 int history_table(const struct history *h, const char *name); /* number, or -ENOENT */

@@ -37,7 +37,8 @@ static ns_t *decode_all(const struct node *n)
 	return list;
 }
 
-const ns_t *stream_times(struct history *h, struct stream *s, uint32_t i, const struct node *n, uint32_t nr)
+const ns_t *stream_times(struct history *h, struct stream *s, uint32_t i, const struct node *n,
+			 uint32_t nr)
 {
 	if (s->times && s->times[i].list)
 		return s->times[i].list;

@@ -207,8 +207,8 @@ int history_state(struct history *h, ns_t t, uint32_t *values, ns_t *since)
 	return ret;
 }
 
-/* Where to read a window from: its first interval, of which the end is not known yet, and the changes in
- * it.  1, 0 when the window is empty, -errno. */
+/* Where to read a window from: its first interval, of which the end is not known yet, and the
+ * changes in it.  1, 0 when the window is empty, -errno. */
 static int open_window(struct row_reader *r, struct history *h, attr_t attr, ns_t begin, ns_t *end,
 		       struct interval *first)
 {
@@ -295,7 +295,8 @@ int history_list(struct history *h, attr_t attr, ns_t begin, ns_t end, ns_t *beg
 
 uint64_t history_list_most(struct history *h, attr_t attr, ns_t begin, ns_t end)
 {
-	uint64_t nr = attr < h->of->names.nr_attrs ? row_count(h, attr, begin, end) : ROW_COUNT_UNKNOWN;
+	uint64_t nr =
+		attr < h->of->names.nr_attrs ? row_count(h, attr, begin, end) : ROW_COUNT_UNKNOWN;
 
 	return nr == ROW_COUNT_UNKNOWN ? 0 : nr + 1;
 }

@@ -165,7 +165,8 @@ static int read_index(struct history *h, const struct part *p, struct error *err
 		uint64_t len_bytes = (uint64_t)nr * INDEX_ENTRY_BYTES;
 
 		if (len_bytes > p->len_bytes - at)
-			return fail(err, -EIO, "%s is damaged: its index makes no sense", h->of->path);
+			return fail(err, -EIO, "%s is damaged: its index makes no sense",
+				    h->of->path);
 		if (s) {
 			s->nr = nr;
 			s->entries = p->payload + at;
@@ -232,8 +233,7 @@ bool history_probe(const char *path)
 
 	if (!f)
 		return false;
-	found = fread(magic, sizeof(magic), 1, f) == 1 &&
-		!memcmp(magic, FILE_MAGIC, sizeof(magic));
+	found = fread(magic, sizeof(magic), 1, f) == 1 && !memcmp(magic, FILE_MAGIC, sizeof(magic));
 	fclose(f);
 	return found;
 }
@@ -277,9 +277,10 @@ int history_open(struct history **out, const char *path, struct error *err)
 	if (!ret) {
 		ret = history_recover(h, err);
 		if (!ret && h->of->found)
-			ret = read_index(
-				h, &(struct part){.payload = h->of->found, .len_bytes = h->of->found_bytes},
-				err);
+			ret = read_index(h,
+					 &(struct part){.payload = h->of->found,
+							.len_bytes = h->of->found_bytes},
+					 err);
 	}
 	if (ret >= 0 && !times_make_sense(h))
 		ret = fail(err, -EIO, "%s is damaged: its times make no sense", path);

@@ -41,7 +41,8 @@ struct plain_times {
 };
 
 #define PLAIN_TIMES_MAX (4u << 20) /* in all lists of a history, 8 bytes each */
-#define PLAIN_TIMES_PAD 1024 /* behind each list the last one again, for numbers that are not quite sure to be in it */
+/* behind each list the last one again, for numbers that are not quite sure to be in it */
+#define PLAIN_TIMES_PAD 1024
 
 static inline uint64_t plain_times_nr(const struct node *n)
 {
@@ -119,10 +120,12 @@ static inline const struct node *stream_ready(const struct stream *s, uint32_t i
 int stream_part(struct history *h, struct stream *s, uint32_t i, struct part *out);
 
 /*
- * All times of node @i of the stream, @n, for who wants @nr of them.  They are decoded when so many have been asked for
- * one by one that it would have been cheaper; NULL until then.  Good until the next call.
+ * All times of node @i of the stream, @n, for who wants @nr of them.  They are decoded when so many
+ * have been asked for one by one that it would have been cheaper; NULL until then.  Good until the
+ * next call.
  */
-const ns_t *stream_times(struct history *h, struct stream *s, uint32_t i, const struct node *n, uint32_t nr);
+const ns_t *stream_times(struct history *h, struct stream *s, uint32_t i, const struct node *n,
+			 uint32_t nr);
 void stream_times_release(struct stream *s);
 
 /* Sets @p to the plain form of packed part @i, which @p is.  0, -EIO, -ENOMEM. */

@@ -33,8 +33,10 @@ static int remember(struct walk *w, unsigned kind, ns_t begin, uint64_t at)
 {
 	if (!room_for_one(&w->parts, w->nr, &w->room))
 		return -ENOMEM;
-	w->parts[w->nr++] = (struct outfile_part){
-		.kind = kind & 0xffff & ~PART_PACKED, .level = (uint16_t)(kind >> 16), .begin = begin, .at = at};
+	w->parts[w->nr++] = (struct outfile_part){.kind = kind & 0xffff & ~PART_PACKED,
+						  .level = (uint16_t)(kind >> 16),
+						  .begin = begin,
+						  .at = at};
 	return 0;
 }
 

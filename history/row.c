@@ -176,12 +176,14 @@ static bool is_plain(const struct history *h, const struct stream *s, uint32_t i
 	unsigned kind;
 
 	return stream_ready(s, i) ||
-	       (!part_open(&h->of->file, stream_place(s, i), false, &kind, &p) && !(kind & PART_PACKED));
+	       (!part_open(&h->of->file, stream_place(s, i), false, &kind, &p) &&
+		!(kind & PART_PACKED));
 }
 
-/* How many changes of @attr stand in the node itself, and in which slices there are more.  False when that is not known
- * so easily. */
-static bool count_node(struct history *h, struct stream *s, uint32_t i, attr_t attr, uint64_t *sum, uint32_t *mask)
+/* How many changes of @attr stand in the node itself, and in which slices there are more.  False
+ * when that is not known so easily. */
+static bool count_node(struct history *h, struct stream *s, uint32_t i, attr_t attr, uint64_t *sum,
+		       uint32_t *mask)
 {
 	const struct node *n;
 	struct segment segment;
@@ -214,7 +216,8 @@ uint64_t row_count(struct history *h, attr_t attr, ns_t begin, ns_t end)
 		first = h->groups.nodes[group].first_slice;
 		mask &= slices_upto(h, first, end) & ~(slices_upto(h, first, begin) >> 1);
 		for (; mask; mask &= mask - 1) {
-			if (!count_node(h, &h->slices, first + (uint32_t)__builtin_ctz(mask), attr, &sum, &none))
+			if (!count_node(h, &h->slices, first + (uint32_t)__builtin_ctz(mask), attr,
+					&sum, &none))
 				return ROW_COUNT_UNKNOWN;
 		}
 	}
@@ -334,8 +337,8 @@ static int open_slice(struct row_reader *r)
 	return open_range(r, n, row, &r->slice);
 }
 
-/* The times of the next @nr entries, of which the node has no list, or a damaged file names some that are not in it.
- * False when they do not rise. */
+/* The times of the next @nr entries, of which the node has no list, or a damaged file names some
+ * that are not in it. False when they do not rise. */
 static bool read_times(struct row_range *range, uint32_t nr, ns_t *last, ns_t *times)
 {
 	bool rises = true;
@@ -365,8 +368,8 @@ static bool decode_times(struct row_reader *r, struct row_range *range, uint32_t
 	return rises && r->last < r->before;
 }
 
-static int decode(struct row_reader *r, struct row_range *range, uint32_t end, ns_t *times, uint32_t *values,
-		  uint32_t room)
+static int decode(struct row_reader *r, struct row_range *range, uint32_t end, ns_t *times,
+		  uint32_t *values, uint32_t room)
 {
 	uint32_t nr = end - range->at < room ? end - range->at : room;
 	int ret = hold_range(r, range);

@@ -58,17 +58,18 @@ struct row_reader {
 	struct history *h;
 	attr_t attr;
 	ns_t after, before;
-	ns_t last; /* of the changes read so far; .after when there is none */
+	ns_t last;		   /* of the changes read so far; .after when there is none */
 	uint32_t group, end_group; /* next one to open */
 	uint32_t next_row;	   /* the attribute's row in it, when it is not the first */
 	uint32_t first_slice;	   /* of the open group */
 	uint32_t mask;		   /* slices of the open group still to read */
 	struct row_range own, slice;
-	uint32_t own_stop;	   /* entries of own that lie before the slice */
+	uint32_t own_stop; /* entries of own that lie before the slice */
 };
 
 void row_reader_init(struct row_reader *r, struct history *h, attr_t attr, ns_t after, ns_t before);
-/* How many changes were read to @times and @values, which have room for @room, 1 to INT_MAX; 0: no more, -errno. */
+/* How many changes were read to @times and @values, which have room for @room, 1 to INT_MAX; 0: no
+ * more, -errno. */
 int row_reader_next(struct row_reader *r, ns_t *times, uint32_t *values, uint32_t room);
 
 #endif

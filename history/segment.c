@@ -13,7 +13,7 @@
 
 #define DICT_BITS_MAX 10
 #define DICT_MAX (1u << DICT_BITS_MAX) /* more distinct values are not worth a dictionary */
-#define DICT_SLOTS 4096 /* power of two */
+#define DICT_SLOTS 4096		       /* power of two */
 
 struct segment_work {
 	uint32_t key[DICT_SLOTS], number[DICT_SLOTS], round[DICT_SLOTS];

@@ -101,8 +101,10 @@ static ALWAYS_INLINE unsigned nth_set(uint64_t v, unsigned k, bool fast)
 	return fast ? fast_nth_set(v, k) : slow_nth_set(v, k);
 }
 
-/* The bit after the @k-th zero (from 1) of the row from bit @from on; the row's end when it has fewer. */
-static ALWAYS_INLINE uint64_t search_zero(const struct sorted *s, uint64_t k, uint64_t from, bool fast)
+/* The bit after the @k-th zero (from 1) of the row from bit @from on; the row's end when it has
+ * fewer. */
+static ALWAYS_INLINE uint64_t search_zero(const struct sorted *s, uint64_t k, uint64_t from,
+					  bool fast)
 {
 	uint64_t row_bits = s->nr + s->high_max + 1;
 	uint64_t ones = bits_mask(from & 7); /* bits that do not count */
@@ -264,14 +266,15 @@ struct decoding {
 	const uint8_t *high;
 	uint64_t row_bits;
 	uint64_t at, word; /* what is left of the 64 bits of the row from @at on */
-	uint64_t rest;	   /* (.at less the number of the entry before) << low_bits, and what is added to all */
+	uint64_t rest; /* (.at less the number of the entry before) << low_bits, and what is added
+			  to all */
 	uint64_t add;
 	uint64_t mask; /* of low parts */
 	unsigned low_bits;
 };
 
-/* The next entry, whose low part stands at the begin of @lows.  A damaged row has too few: then it is as if it were 0,
- * which is less than the one before. */
+/* The next entry, whose low part stands at the begin of @lows.  A damaged row has too few: then it
+ * is as if it were 0, which is less than the one before. */
 static ALWAYS_INLINE uint64_t next_entry(struct decoding *d, uint64_t lows)
 {
 	uint64_t high;
@@ -292,9 +295,9 @@ static ALWAYS_INLINE uint64_t next_entry(struct decoding *d, uint64_t lows)
 /* What becomes of entries. */
 struct decoded {
 	uint64_t *out;
-	uint64_t add;	      /* to all, when there is no table */
+	uint64_t add;	       /* to all, when there is no table */
 	const uint64_t *table; /* NULL: none */
-	int64_t last;	      /* of what came out of the table */
+	int64_t last;	       /* of what came out of the table */
 	bool rises;
 };
 
@@ -311,7 +314,8 @@ static ALWAYS_INLINE void put_entry(struct decoded *to, uint64_t x, bool has_tab
 }
 
 /* Two entries, whose low parts stand in @lows; returns what is behind these. */
-static ALWAYS_INLINE uint64_t put_two(struct decoding *d, struct decoded *to, uint64_t lows, bool has_table)
+static ALWAYS_INLINE uint64_t put_two(struct decoding *d, struct decoded *to, uint64_t lows,
+				      bool has_table)
 {
 	put_entry(to, next_entry(d, lows), has_table);
 	lows >>= d->low_bits;
@@ -323,11 +327,12 @@ static ALWAYS_INLINE uint64_t put_two(struct decoding *d, struct decoded *to, ui
 #define FOUR_BITS_MAX (BITS_GET_MAX / 4)
 #define TWO_BITS_MAX (BITS_GET_MAX / 2)
 
-/* Entries [first, first + nr), at least one, the first of which has bit @bit; returns a bit behind the last one's, no
- * later than that of the entry after it.  @has_low and @has_table are constants: numbers that lie close together have no
- * low parts. */
-static ALWAYS_INLINE uint64_t decode_by(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t bit,
-					struct decoded *out, bool has_low, bool has_table)
+/* Entries [first, first + nr), at least one, the first of which has bit @bit; returns a bit behind
+ * the last one's, no later than that of the entry after it.  @has_low and @has_table are constants:
+ * numbers that lie close together have no low parts. */
+static ALWAYS_INLINE uint64_t decode_by(const struct sorted *s, uint32_t first, uint32_t nr,
+					uint64_t bit, struct decoded *out, bool has_low,
+					bool has_table)
 {
 	const unsigned low_bits = has_low ? s->low_bits : 0;
 	const uint8_t *low = s->low;
@@ -353,13 +358,14 @@ static ALWAYS_INLINE uint64_t decode_by(const struct sorted *s, uint32_t first, 
 	for (; low_bits <= TWO_BITS_MAX && end - to.out >= 2; low_at += 2 * low_bits)
 		put_two(&d, &to, get_u64(low + (low_at >> 3)) >> (low_at & 7), has_table);
 	for (; to.out < end; low_at += low_bits)
-		put_entry(&to, next_entry(&d, get_u64(low + (low_at >> 3)) >> (low_at & 7)), has_table);
+		put_entry(&to, next_entry(&d, get_u64(low + (low_at >> 3)) >> (low_at & 7)),
+			  has_table);
 	*out = to;
 	return d.word ? d.at + (unsigned)__builtin_ctzll(d.word) : d.at + 64;
 }
 
-static ALWAYS_INLINE uint64_t decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t bit,
-				     struct decoded *out)
+static ALWAYS_INLINE uint64_t decode(const struct sorted *s, uint32_t first, uint32_t nr,
+				     uint64_t bit, struct decoded *out)
 {
 	if (out->table)
 		return s->low_bits ? decode_by(s, first, nr, bit, out, true, true)
@@ -374,8 +380,8 @@ FAST static uint64_t fast_decode(const struct sorted *s, uint32_t first, uint32_
 	return decode(s, first, nr, bit, out);
 }
 
-static __attribute__((noinline)) uint64_t slow_decode(const struct sorted *s, uint32_t first, uint32_t nr,
-						      uint64_t bit, struct decoded *out)
+static __attribute__((noinline)) uint64_t
+slow_decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t bit, struct decoded *out)
 {
 	return decode(s, first, nr, bit, out);
 }
@@ -385,36 +391,42 @@ static uint64_t first_bit(const struct sorted *s, uint32_t first, uint64_t hint)
 	return hint ? sorted_select(s, first, hint, first) : sorted_select(s, first, 0, 0);
 }
 
-static void decode_to(const struct sorted *s, uint32_t first, uint32_t nr, struct decoded *out, uint64_t *hint)
+static void decode_to(const struct sorted *s, uint32_t first, uint32_t nr, struct decoded *out,
+		      uint64_t *hint)
 {
 	uint64_t bit = first_bit(s, first, *hint);
 
 	if (nr)
-		*hint = is_fast() ? fast_decode(s, first, nr, bit, out) : slow_decode(s, first, nr, bit, out);
+		*hint = is_fast() ? fast_decode(s, first, nr, bit, out)
+				  : slow_decode(s, first, nr, bit, out);
 }
 
-void sorted_decode_from(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t add, uint64_t *out,
-			uint64_t *hint)
+void sorted_decode_from(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t add,
+			uint64_t *out, uint64_t *hint)
 {
 	decode_to(s, first, nr, &(struct decoded){.out = out, .add = add}, hint);
 }
 
-bool sorted_below(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t limit, uint64_t hint)
+bool sorted_below(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t limit,
+		  uint64_t hint)
 {
 	uint64_t bit = first_bit(s, first, hint);
 	uint64_t last = nr ? sorted_select(s, first + nr - 1, bit, first) : bit;
 	uint64_t high = last - (first + nr - 1);
 
-	/* Of entries that have the same upper part, a damaged file may have the greatest anywhere. */
+	/* Of entries that have the same upper part, a damaged file may have the greatest anywhere.
+	 */
 	return nr && last < s->nr + s->high_max + 1 && high <= limit >> s->low_bits &&
 	       (high << s->low_bits | bits_mask(s->low_bits)) < limit;
 }
 
-bool sorted_look_up(const struct sorted *s, uint32_t first, uint32_t nr, const int64_t *table, int64_t *last,
-		    int64_t *out, uint64_t *hint)
+bool sorted_look_up(const struct sorted *s, uint32_t first, uint32_t nr, const int64_t *table,
+		    int64_t *last, int64_t *out, uint64_t *hint)
 {
-	struct decoded to = {
-		.out = (uint64_t *)out, .table = (const uint64_t *)table, .last = *last, .rises = true};
+	struct decoded to = {.out = (uint64_t *)out,
+			     .table = (const uint64_t *)table,
+			     .last = *last,
+			     .rises = true};
 
 	decode_to(s, first, nr, &to, hint);
 	*last = to.last;

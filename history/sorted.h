@@ -70,8 +70,8 @@ static inline bool sorted_open(struct sorted *s, const uint8_t *from, uint64_t l
 /* How many numbers are <= @x; if any, *last becomes the largest of them (unless @last is NULL). */
 uint32_t sorted_upto(const struct sorted *s, uint64_t x, uint64_t *last);
 
-/* The same for who knows bit @from of the row, before which @before entries stand, all of them smaller than @x with
- * other upper parts. */
+/* The same for who knows bit @from of the row, before which @before entries stand, all of them
+ * smaller than @x with other upper parts. */
 uint32_t sorted_upto_from(const struct sorted *s, uint64_t x, uint64_t from, uint32_t before);
 
 /* Bit of the row that stands for entry @i, searched from bit @from on, before which @before
@@ -89,10 +89,10 @@ static inline uint64_t sorted_get(const struct sorted *s, uint32_t i)
 	return sorted_join(s, i, sorted_select(s, i, 0, 0));
 }
 
-/* Writes entries [first, first + nr) to @out, each with @add added.  *hint: 0, or what the call that decoded the
- * entries right before @first left there. */
-void sorted_decode_from(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t add, uint64_t *out,
-			uint64_t *hint);
+/* Writes entries [first, first + nr) to @out, each with @add added.  *hint: 0, or what the call
+ * that decoded the entries right before @first left there. */
+void sorted_decode_from(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t add,
+			uint64_t *out, uint64_t *hint);
 
 static inline void sorted_decode(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t *out,
 				 uint64_t *hint)
@@ -100,12 +100,15 @@ static inline void sorted_decode(const struct sorted *s, uint32_t first, uint32_
 	sorted_decode_from(s, first, nr, 0, out, hint);
 }
 
-/* Whether all of entries [first, first + nr) are certainly less than @limit; @hint as sorted_decode() left it. */
-bool sorted_below(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t limit, uint64_t hint);
+/* Whether all of entries [first, first + nr) are certainly less than @limit; @hint as
+ * sorted_decode() left it. */
+bool sorted_below(const struct sorted *s, uint32_t first, uint32_t nr, uint64_t limit,
+		  uint64_t hint);
 
-/* The same as sorted_decode(), but writes what stands in @table at each entry; they must be sorted_below() its length.
- * *last becomes the last of that; false: it does not rise everywhere, from *last to the first as well. */
-bool sorted_look_up(const struct sorted *s, uint32_t first, uint32_t nr, const int64_t *table, int64_t *last,
-		    int64_t *out, uint64_t *hint);
+/* The same as sorted_decode(), but writes what stands in @table at each entry; they must be
+ * sorted_below() its length. *last becomes the last of that; false: it does not rise everywhere,
+ * from *last to the first as well. */
+bool sorted_look_up(const struct sorted *s, uint32_t first, uint32_t nr, const int64_t *table,
+		    int64_t *last, int64_t *out, uint64_t *hint);
 
 #endif

@@ -138,7 +138,8 @@ static int sum_level(struct sum *s, int level, ns_t begin, ns_t end)
 
 enum sort_key { BY_VALUE, BY_TIME };
 
-static void sort_by(struct sort_item *items, const struct value_time *list, uint32_t nr, enum sort_key by)
+static void sort_by(struct sort_item *items, const struct value_time *list, uint32_t nr,
+		    enum sort_key by)
 {
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct value_time *of = &list[items[i].at];
@@ -148,8 +149,8 @@ static void sort_by(struct sort_item *items, const struct value_time *list, uint
 	key_sort(items, nr);
 }
 
-/* Longest first, and those that are equal by their values: what came first stays first, so the second
- * sorting goes before. */
+/* Longest first, and those that are equal by their values: what came first stays first, so the
+ * second sorting goes before. */
 static int sort_times(struct sum *s)
 {
 	struct sort_item *items = malloc((2 * (size_t)s->nr + 1) * sizeof(*items));

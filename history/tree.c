@@ -114,7 +114,8 @@ const char *history_string(const struct history *h, uint32_t id)
 
 static const struct name_table *get_table(const struct history *h, int table)
 {
-	return table >= 0 && (unsigned)table < h->of->names.nr_tables ? &h->of->names.tables[table] : NULL;
+	return table >= 0 && (unsigned)table < h->of->names.nr_tables ? &h->of->names.tables[table]
+								      : NULL;
 }
 
 int history_table(const struct history *h, const char *name)

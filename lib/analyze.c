@@ -201,8 +201,8 @@ static void late_meta(struct history_writer *w, const char *key, const char *val
 	history_writer_row(w, history_writer_table_named(w, "meta"), cells);
 }
 
-/* Where and when this history was made: all that differs between two of the same traces, and the last
- * that is written, so that they are the same up to there, byte for byte. */
+/* Where and when this history was made: all that differs between two of the same traces, and the
+ * last that is written, so that they are the same up to there, byte for byte. */
 static void write_provenance(struct history_writer *w, const char *command_line)
 {
 	char text[32], directory[PATH_MAX];

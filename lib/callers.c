@@ -22,10 +22,10 @@ struct open_guest {
 struct grouping {
 	struct caller **callers;
 	unsigned nr;
-	int *guest; /* by caller: index of its guest; -1 not yet told */
+	int *guest;		 /* by caller: index of its guest; -1 not yet told */
 	struct open_guest *open; /* by guest */
-	struct map first; /* name and process -> the guest that was made first */
-	struct map vcpus; /* guest and vCPU number: it has one of that number */
+	struct map first;	 /* name and process -> the guest that was made first */
+	struct map vcpus;	 /* guest and vCPU number: it has one of that number */
 	unsigned nr_guests;
 };
 

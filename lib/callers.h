@@ -19,7 +19,7 @@ struct caller {
 	int32_t vcpu;	 /* its number in the VM, as the host says; -1 unknown, or nested */
 	uint64_t vmcb;	 /* 0: not nested */
 	bool contested;	 /* VMs call themselves what this one does: callers_group() says so */
-	unsigned name; /* number of what it calls itself; the same */
+	unsigned name;	 /* number of what it calls itself; the same */
 	struct ht_assembler assembler;
 	struct spool_writer out;
 	uint64_t blocks;

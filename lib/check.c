@@ -120,8 +120,8 @@ static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
 	sonde_cpu_get(run, row, &cpu);
 	if (!cpu_is_physical(&cpu))
 		return;
-	if (sonde_interval_sum(run, run->cpu_attrs[row][CPU_RUNS], sonde_run_begin(run), sonde_run_end(run),
-		      &shares, &nr)) {
+	if (sonde_interval_sum(run, run->cpu_attrs[row][CPU_RUNS], sonde_run_begin(run),
+			       sonde_run_end(run), &shares, &nr)) {
 		find(c, "physical CPU %d: what it ran cannot be summed up", cpu.number);
 		return;
 	}
@@ -222,8 +222,8 @@ static void tell_left_out(struct check *c, const struct sonde_run *run)
 	for (int64_t row = 0; !sonde_left_out_get(run, row, &l); row++) {
 		char text[900];
 
-		snprintf(text, sizeof(text), "%s%s%s is not in it: %s", l.name,
-			 *l.name ? ", " : "", l.path, l.reason);
+		snprintf(text, sizeof(text), "%s%s%s is not in it: %s", l.name, *l.name ? ", " : "",
+			 l.path, l.reason);
 		c->finding(SONDE_NOTE, text, c->data);
 	}
 }

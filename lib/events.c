@@ -46,7 +46,7 @@ struct sonde_events {
 	const struct event *event; /* the current one */
 	struct event_marks marks;
 	struct event_mark mark;
-	bool is_mark;		   /* the current one is @mark */
+	bool is_mark; /* the current one is @mark */
 	bool ended;
 };
 
@@ -239,7 +239,7 @@ static int64_t bound_of(const struct clock_model *c)
 }
 
 int sonde_events_clock_get_sized(const struct sonde_events *e, unsigned machine,
-			     struct sonde_events_clock *out, size_t out_bytes)
+				 struct sonde_events_clock *out, size_t out_bytes)
 {
 	struct sonde_events_clock own = {.method = "", .bound_ns = -1, .evidence = ""};
 	bool is_there = machine < e->inputs.topology.nr_machines;
@@ -383,7 +383,8 @@ static bool stream_wanted(const struct sonde_events *e, const struct merge_input
 		return true;
 	if (e->machines_given && !e->machines[s->machine])
 		return false;
-	return !e->cpus_given || (cpu >= 0 && cpu < TRACE_CPUS_MAX && e->cpus[cpu / 64] >> cpu % 64 & 1);
+	return !e->cpus_given ||
+	       (cpu >= 0 && cpu < TRACE_CPUS_MAX && e->cpus[cpu / 64] >> cpu % 64 & 1);
 }
 
 /* Packets whose successor begins at or before the window's begin lie before it altogether. */
@@ -470,17 +471,17 @@ static void describe(const struct sonde_events *e, const struct event *event, ns
 	out->machine = machine;
 	out->machine_name = m->name;
 	out->cpu = e->is_mark ? e->mark.cpu : s->stream->cpu;
-	out->tid = e->is_mark			    ? e->mark.tid :
-		   event->kind == EV_LOST	    ? -1 :
-		   s->stream->trace->user_space ? event_marks_user(&e->marks, e->run.input, event) :
-						  event->tid;
+	out->tid = e->is_mark			  ? e->mark.tid
+		   : event->kind == EV_LOST	  ? -1
+		   : s->stream->trace->user_space ? event_marks_user(&e->marks, e->run.input, event)
+						  : event->tid;
 	out->kind = event_kind_name(e->is_mark ? EV_MARK : (enum event_kind)event->kind);
 	if (e->is_mark)
 		out->name = out->kind;
 	else
-		out->name = event->kind == EV_LOST ?
-				    "lost" :
-				    filter_of(e, s)->trace->types[event->type].name;
+		out->name = event->kind == EV_LOST
+				    ? "lost"
+				    : filter_of(e, s)->trace->types[event->type].name;
 }
 
 static int events_next(struct sonde_events *e, struct sonde_event *out)

@@ -106,13 +106,11 @@ static void suspect_file(struct found *f, const char *path)
 	if (!meant || stat(path, &st))
 		return;
 	if (access(path, R_OK))
-		suspect(f, path, "%s cannot be read: %s; it is left out", path,
-			     strerror(errno));
+		suspect(f, path, "%s cannot be read: %s; it is left out", path, strerror(errno));
 	else if (!st.st_size)
 		suspect(f, path, "%s is empty; it is left out", path);
 	else
-		suspect(f, path, "%s does not begin like a %s file; it is left out", path,
-			     meant);
+		suspect(f, path, "%s does not begin like a %s file; it is left out", path, meant);
 }
 
 /* @stream: the first CTF stream seen in directory @path, which has no metadata. */
@@ -120,8 +118,8 @@ static void suspect_dir(struct found *f, const char *path, const char *stream)
 {
 	suspect(f, path,
 		"%s has CTF streams (%s) but no metadata, without which they cannot be read; "
-		     "they are left out",
-		     path, stream);
+		"they are left out",
+		path, stream);
 }
 
 /* What `sonde record` writes while it records: to be joined before it can be read. */
@@ -201,8 +199,7 @@ static int search(struct found *f, const char *path, unsigned depth)
 	}
 	dir = opendir(path);
 	if (!dir) {
-		suspect(f, path, "%s cannot be read: %s; it is left out", path,
-			     strerror(errno));
+		suspect(f, path, "%s cannot be read: %s; it is left out", path, strerror(errno));
 		return 0;
 	}
 	ret = search_dir(f, path, dir, depth);

@@ -22,12 +22,12 @@
 struct holes {
 	struct seam seam;
 	unsigned stream;
-	bool torn;	     /* see source/leaves.h */
-	struct map threads;  /* owned: how each left its CPUs, a struct leaves */
+	bool torn;	    /* see source/leaves.h */
+	struct map threads; /* owned: how each left its CPUs, a struct leaves */
 	uint64_t switches;
-	uint64_t nr;	     /* of holes; not all of them before holes_count() */
-	uint64_t mute;	     /* ... and of those that are a kernel's way */
-	bool broken;	     /* out of memory */
+	uint64_t nr;   /* of holes; not all of them before holes_count() */
+	uint64_t mute; /* ... and of those that are a kernel's way */
+	bool broken;   /* out of memory */
 };
 
 void holes_begin(struct holes *h, unsigned stream);

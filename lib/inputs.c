@@ -92,8 +92,8 @@ static int find_topology(struct inputs *in, const struct sonde_inputs *told,
 		ret = leave_out_doubles(in, told, &problems, watcher, err);
 	/* What was wrong before the topology was known belongs to it, too. */
 	for (unsigned i = 0; i < problems.nr && !ret; i++)
-		(problems.list[i].note ? problems_note : problems_add)(
-			&in->topology.problems, "%s", problems.list[i].text);
+		(problems.list[i].note ? problems_note : problems_add)(&in->topology.problems, "%s",
+								       problems.list[i].text);
 	if (ret && !in->topology.problems.nr)
 		in->topology.problems = problems;
 	else

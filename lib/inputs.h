@@ -9,16 +9,16 @@
 
 /* What is done about guests within their hosts' traces. */
 enum inputs_within {
-	WITHIN_WHERE_SEEN, /* found where the clock pass saw their calls; not those that have a trace
-			      of their own */
+	WITHIN_WHERE_SEEN, /* found where the clock pass saw their calls; not those that have a
+			      trace of their own */
 	WITHIN_EVERYWHERE, /* the same, found wherever there are hypercalls */
-	WITHIN_AND_OWN,	   /* as the first, but also those that have a trace of their own; and traces
-			      that cannot be placed: for a list of all events */
+	WITHIN_AND_OWN, /* as the first, but also those that have a trace of their own; and traces
+			   that cannot be placed: for a list of all events */
 };
 
 /* A trace that is not used. */
 struct inputs_left_out {
-	char name[64]; /* "" when it could not be opened */
+	char name[64];	  /* "" when it could not be opened */
 	char *path, *why; /* owned */
 };
 
@@ -37,14 +37,14 @@ struct inputs_origin {
  * trace (same id, same streams) the one with the shorter name is taken, for a copy's name tends to
  * say that it is one; that, too, becomes a problem.  Different parts of one trace are joined.
  * Of a run directory the manifest says which machine is which; what it says went wrong becomes
- * problems.  Traces that cannot be placed beside the others are left out, or stand in trees of their
- * own: lib/inputs_place.h.  Guests that send their events to their host by hypercall have no file: where the clock
- * pass saw such calls in a machine's trace, their traces are made from it.
+ * problems.  Traces that cannot be placed beside the others are left out, or stand in trees of
+ * their own: lib/inputs_place.h.  Guests that send their events to their host by hypercall have no
+ * file: where the clock pass saw such calls in a machine's trace, their traces are made from it.
  */
 struct inputs {
 	struct trace **traces; /* owned */
 	unsigned nr_traces;
-	struct rundir *runs;   /* owned: of the paths that are run directories */
+	struct rundir *runs; /* owned: of the paths that are run directories */
 	unsigned nr_runs;
 	struct inputs_origin *origins; /* owned: of traces that were found within others */
 	unsigned nr_origins;
@@ -54,8 +54,8 @@ struct inputs {
 	unsigned nr_users;
 	enum inputs_within within;
 	bool show_lacking; /* counted events that are missing are gaps: trace_show_lacking() */
-	bool every_tree; /* also those that have nothing to do with the first machine's */
-	unsigned threads; /* that may work on them at once */
+	bool every_tree;   /* also those that have nothing to do with the first machine's */
+	unsigned threads;  /* that may work on them at once */
 	struct topology topology;    /* owned; machines in its order */
 	struct merge_input *streams; /* owned: every stream of every machine */
 	unsigned nr_streams;
@@ -75,8 +75,7 @@ void inputs_release(struct inputs *in);
  * topology, its machines' streams. */
 int inputs_open_traces(struct inputs *in, const struct sonde_inputs *told,
 		       const struct sonde_watcher *watcher, struct error *err);
-int inputs_list_streams(struct inputs *in, const struct sonde_watcher *watcher,
-			struct error *err);
+int inputs_list_streams(struct inputs *in, const struct sonde_watcher *watcher, struct error *err);
 
 /* First and last time of any event, in L0 time.  -ENODATA when there is no event at all;
  * -ENOMEM. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of what was told: found, opened, and those that are copies or parts of others settled. */
+/* The files of what was told: found, opened, and those that are copies or parts of others settled.
+ */
 #include "lib/inputs.h"
 #include "base/parallel.h"
 #include "lib/find.h"
@@ -205,8 +206,8 @@ static void drop_one(struct opening *o, struct member *old, struct member *new)
 		*old = *new;
 	}
 	if (!same_path)
-		tell(o, false, "%s and %s are the same trace; the first is used",
-		     old->trace->path, dropped.trace->path);
+		tell(o, false, "%s and %s are the same trace; the first is used", old->trace->path,
+		     dropped.trace->path);
 	member_release(&dropped);
 }
 
@@ -306,7 +307,8 @@ static int drop_stranger(struct opening *o, const struct member *first, struct m
 
 	snprintf(why, sizeof(why),
 		 "%.200s says to be of the same trace as %.200s, but its clock, machine or events "
-		 "differ", m->trace->path, first->trace->path);
+		 "differ",
+		 m->trace->path, first->trace->path);
 	ret = leave_out(o, m->trace->hostname, m->trace->path, why);
 	member_release(m);
 	return ret;
@@ -388,8 +390,7 @@ static int join_parts(struct opening *o, struct group *g, struct error *err)
 		     g->members[0].trace->path, g->nr - 1);
 	if (g->nr == 1)
 		return 0;
-	return g->members[0].trace->ops->takes_parts ? open_together(g, err)
-						     : join_streams(g, err);
+	return g->members[0].trace->ops->takes_parts ? open_together(g, err) : join_streams(g, err);
 }
 
 /* A part of a session may have no event, but not all of it. */

@@ -52,7 +52,8 @@ int clock_of_run(struct clock_model *out, const struct sonde_run *run, int64_t m
 
 static bool join(char out[static PATH_MAX], const char *folder, size_t len, const char *path)
 {
-	return len && snprintf(out, PATH_MAX, "%.*s/%s", (int)len, folder, path) < PATH_MAX && !access(out, R_OK);
+	return len && snprintf(out, PATH_MAX, "%.*s/%s", (int)len, folder, path) < PATH_MAX &&
+	       !access(out, R_OK);
 }
 
 static const char *meta_of(const struct sonde_run *run, const char *key)
@@ -66,8 +67,8 @@ static const char *meta_of(const struct sonde_run *run, const char *key)
 	return "";
 }
 
-/* A path that analyze was given, as it is reached from here: where analyze ran, from here, or beside the history.
- * False, and the path as it is, when nothing is there. */
+/* A path that analyze was given, as it is reached from here: where analyze ran, from here, or
+ * beside the history. False, and the path as it is, when nothing is there. */
 static bool locate(const struct sonde_run *run, const char *path, char out[static PATH_MAX])
 {
 	const char *ran_in = meta_of(run, "directory"), *slash = strrchr(run->path, '/');
@@ -94,8 +95,8 @@ static bool has_file(const struct sonde_run *run, int64_t row, struct sonde_mach
 	       m->trace_path[strlen(host.trace_path)] != ':';
 }
 
-static int keep_file(struct sonde_inputs *told, char **paths, const struct sonde_run *run, const char *given,
-		     const char *of, struct error *err)
+static int keep_file(struct sonde_inputs *told, char **paths, const struct sonde_run *run,
+		     const char *given, const char *of, struct error *err)
 {
 	char path[PATH_MAX];
 
@@ -112,7 +113,8 @@ static int keep_file(struct sonde_inputs *told, char **paths, const struct sonde
 }
 
 /* Files that were joined to those of the machines. */
-static int keep_parts(struct sonde_inputs *told, char **paths, const struct sonde_run *run, struct error *err)
+static int keep_parts(struct sonde_inputs *told, char **paths, const struct sonde_run *run,
+		      struct error *err)
 {
 	struct sonde_meta meta;
 	int ret = 0;

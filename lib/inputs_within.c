@@ -366,24 +366,27 @@ static void tell_of_double(struct problems *problems, const struct machine *m,
 	uint64_t nr, beyond;
 
 	if (other->trace->format != TRACE_HYPER) {
-		problems_note(problems,
-			      "%.60s sent its events to its host as well (%.120s): its own trace is "
-			      "used",
-			      other->name, m->trace->path);
+		problems_note(
+			problems,
+			"%.60s sent its events to its host as well (%.120s): its own trace is "
+			"used",
+			other->name, m->trace->path);
 		return;
 	}
 	beyond = packets_beyond(m->trace, other->trace, &nr);
 	if (!beyond)
-		problems_note(problems,
-			      "%.60s sent its events to its host as well (%.120s): those in its first "
-			      "trace are used",
-			      other->name, m->trace->path);
+		problems_note(
+			problems,
+			"%.60s sent its events to its host as well (%.120s): those in its first "
+			"trace are used",
+			other->name, m->trace->path);
 	else
-		problems_add(problems,
-			     "%.60s sent its events to its host as well (%.120s): those in its first "
-			     "trace are used; %" PRIu64 " of the second one's %" PRIu64
-			     " packets are from before or after that one, and are left out, too",
-			     other->name, m->trace->path, beyond, nr);
+		problems_add(
+			problems,
+			"%.60s sent its events to its host as well (%.120s): those in its first "
+			"trace are used; %" PRIu64 " of the second one's %" PRIu64
+			" packets are from before or after that one, and are left out, too",
+			other->name, m->trace->path, beyond, nr);
 }
 
 int inputs_drop_doubles(struct inputs *in, struct problems *problems)

@@ -16,7 +16,7 @@ struct rundir_machine {
 	const char *name;
 	const char *parent; /* name; NULL for the host */
 	const char *folder; /* whole path */
-	int vm_pid;         /* the process of its parent that it is; 0 not told */
+	int vm_pid;	    /* the process of its parent that it is; 0 not told */
 };
 
 struct rundir {
@@ -29,8 +29,7 @@ struct rundir {
  * 1: @path is a run directory, and *out is its manifest; what it says went wrong has been added to
  * @problems.  0: it is none, or (a problem says so) its manifest cannot be used.  -ENOMEM.
  */
-int rundir_read(struct rundir *out, const char *path, struct problems *problems,
-		struct error *err);
+int rundir_read(struct rundir *out, const char *path, struct problems *problems, struct error *err);
 void rundir_release(struct rundir *r);
 
 #endif

@@ -26,11 +26,11 @@ struct search {
 	struct spool spool;
 	struct caller **callers; /* owned, each owned */
 	unsigned nr, room;
-	unsigned nr_nested; /* of them */
-	struct map by_vcpu; /* caller_key() -> index into callers + 1 */
+	unsigned nr_nested;   /* of them */
+	struct map by_vcpu;   /* caller_key() -> index into callers + 1 */
 	struct map nested_of; /* caller_key() without VMCB -> how many nested vCPUs */
 	struct declared declared;
-	int32_t *tids;	   /* owned; by stream: the thread that runs, where events do not say */
+	int32_t *tids; /* owned; by stream: the thread that runs, where events do not say */
 	struct call_origins origins;
 	uint64_t nameless; /* calls of unknown threads */
 	uint64_t unknown;  /* calls of which nothing tells who made them */
@@ -438,10 +438,11 @@ static void tell(const struct search *s)
 			"thread made them",
 			(unsigned long long)s->nameless);
 	if (s->unknown)
-		trace_problem(s->host,
-			      "%llu hypercalls with events of guests are left out: no kvm_exit with "
-			      "guest_rip before them tells whether a kernel or a process made them",
-			      (unsigned long long)s->unknown);
+		trace_problem(
+			s->host,
+			"%llu hypercalls with events of guests are left out: no kvm_exit with "
+			"guest_rip before them tells whether a kernel or a process made them",
+			(unsigned long long)s->unknown);
 	if (s->too_many)
 		trace_problem(s->host,
 			      "%llu hypercalls with events of guests are left out: more than %u "

@@ -28,9 +28,9 @@ struct feed {
 	struct seam seam;
 	const struct clock_model *clock;
 	struct batch batches[2];
-	unsigned front;       /* which batch the merge reads; the other is filled ahead */
-	unsigned at;          /* next event of the front batch */
-	ns_t last;            /* last time handed to a batch: times never step back */
+	unsigned front;	      /* which batch the merge reads; the other is filled ahead */
+	unsigned at;	      /* next event of the front batch */
+	ns_t last;	      /* last time handed to a batch: times never step back */
 	uint32_t packet_done; /* for progress */
 	struct feed *queue_next;
 };
@@ -44,10 +44,10 @@ struct head {
 struct merge {
 	struct feed *feeds;
 	unsigned nr_feeds;
-	unsigned *rank;        /* of each feed among equal times */
+	unsigned *rank; /* of each feed among equal times */
 	struct head *heap;
 	unsigned nr_heap;
-	unsigned pending;     /* events of the run last handed out, still to be stepped over */
+	unsigned pending; /* events of the run last handed out, still to be stepped over */
 	uint64_t bytes_total;
 	uint64_t bytes_done;
 

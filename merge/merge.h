@@ -21,16 +21,16 @@
 
 struct merge_input {
 	struct stream *stream;
-	unsigned machine;                /* index into the topology */
+	unsigned machine;		 /* index into the topology */
 	const struct clock_model *clock; /* of that machine, to L0 */
-	uint32_t first_packet;           /* where to start in the stream; 0 = its begin */
+	uint32_t first_packet;		 /* where to start in the stream; 0 = its begin */
 };
 
 struct run {
 	const struct event *events; /* valid until the next merge_next() */
 	const ns_t *times;
 	unsigned nr;
-	unsigned input;             /* index into the inputs */
+	unsigned input; /* index into the inputs */
 };
 
 struct merge;

@@ -53,11 +53,12 @@ static void lost(struct machine_state *mc, const struct state_line *l)
 	if (nr) {
 		snprintf(text, sizeof(text), "at least %llu events", (unsigned long long)nr);
 		step(mc, "lost", text, mc->model->now);
-		problems_add(&mc->model->problems,
-			     "%s: of what its kernel recorded of its boot at least %llu events were "
-			     "overwritten before they were read: levels and initcalls are missing, "
-			     "the first ones before others",
-			     mc->name, (unsigned long long)nr);
+		problems_add(
+			&mc->model->problems,
+			"%s: of what its kernel recorded of its boot at least %llu events were "
+			"overwritten before they were read: levels and initcalls are missing, "
+			"the first ones before others",
+			mc->name, (unsigned long long)nr);
 	}
 	if (state_uint(l, "cut", 0)) {
 		step(mc, "lost", "its end", mc->model->now);

@@ -50,7 +50,8 @@ enum why_off {
 	OFF_CLASS,
 	OFF_MOVED,
 	OFF_QUOTA,     /* concluded, maybe later: since it lost the CPU */
-	OFF_READY,     /* from now on it waits for its turn, as after a wake-up: its quota is there again */
+	OFF_READY,     /* from now on it waits for its turn, as after a wake-up: its quota is there
+			  again */
 	OFF_THROTTLED, /* from now on: the kernel said that its quota is used up */
 	NR_WHY_OFF
 };

@@ -11,13 +11,14 @@
  */
 
 /*
- * What a CPU does, as a row of table "context".  One is made, compared and looked up for nearly every
- * event: whole words, because reading a word that was written in halves waits for both of them.
+ * What a CPU does, as a row of table "context".  One is made, compared and looked up for nearly
+ * every event: whole words, because reading a word that was written in halves waits for both of
+ * them.
  */
 struct context {
 	uint64_t who;  /* CPU's index + 1; in the upper half its thread's row + 1, 0 unknown */
-	uint64_t what; /* enum context_mode; from bit 8 on the VMM's reason + 1, 0 none; in the upper half
-			  index + 1 of the CPU it serves, 0 none */
+	uint64_t what; /* enum context_mode; from bit 8 on the VMM's reason + 1, 0 none; in the
+			  upper half index + 1 of the CPU it serves, 0 none */
 	int64_t detail;
 };
 

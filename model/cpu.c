@@ -41,7 +41,8 @@ void cpu_reveal(struct cpu *cpu)
 		thread_show_vcpu_state(th);
 }
 
-/* Handlers that may be executing, unseen since they began: the detail of a frame of MODE_UNKNOWN. */
+/* Handlers that may be executing, unseen since they began: the detail of a frame of MODE_UNKNOWN.
+ */
 #define MAYBE_IRQ 1
 #define MAYBE_SOFTIRQ 2
 
@@ -62,8 +63,9 @@ void cpu_no_handlers(struct cpu *cpu)
 		cpu->nr_irqs = 0;
 }
 
-/* A handler begins, or one ends that was not seen to begin.  Interrupts are off in a handler of one,
- * and soft interrupts come after it: no other of its kind, and none of the other, lies below. */
+/* A handler begins, or one ends that was not seen to begin.  Interrupts are off in a handler of
+ * one, and soft interrupts come after it: no other of its kind, and none of the other, lies below.
+ */
 static void settle_handlers(struct cpu *cpu, uint32_t mode)
 {
 	if (likely(!doubts_handlers(cpu)))

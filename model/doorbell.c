@@ -80,8 +80,8 @@ static uint64_t counted(const struct model *m, const struct map *counts, const s
 static bool is_usual_meanwhile(const struct model *m, const struct map *counts,
 			       const struct request *r, uint64_t times)
 {
-	return 2 * times > counted(m, counts, r, LAST_OF_LINE) -
-				   counted(m, counts, r, FIRST_OF_LINE) + 1;
+	return 2 * times >
+	       counted(m, counts, r, LAST_OF_LINE) - counted(m, counts, r, FIRST_OF_LINE) + 1;
 }
 
 static bool is_its_line(const struct model *m, const struct map *counts, const struct request *r)

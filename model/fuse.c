@@ -122,8 +122,7 @@ static const struct cpu *innermost(const struct cpu *vcpu, bool *guest)
 		vcpu = inner;
 	}
 	/* It may be this kernel that runs, or its guest. */
-	*guest = !vcpu_tells(vcpu) ||
-		 (vcpu->vcpu.nested == NESTED_UNKNOWN && has_entered(vcpu));
+	*guest = !vcpu_tells(vcpu) || (vcpu->vcpu.nested == NESTED_UNKNOWN && has_entered(vcpu));
 	return vcpu;
 }
 

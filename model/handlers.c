@@ -107,7 +107,8 @@ static bool on_cpu_idle(struct cpu *cpu, const struct event *e)
 	return true;
 }
 
-/* ---- on whose behalf a CPU's code acts, and what it does to vCPUs ------------------------------ */
+/* ---- on whose behalf a CPU's code acts, and what it does to vCPUs ------------------------------
+ */
 
 static bool on_kvm_apic_accept_irq(struct cpu *cpu, const struct event *e)
 {

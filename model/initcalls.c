@@ -17,9 +17,10 @@
 
 /* Steps of a boot by their numbers in the hypertrace format. */
 static const char *const boot_levels[] = {
-	"start_kernel", "memory", "scheduler", "interrupts and clocks", "console",
-	"processes",	"early",  "pure",      "core",			"postcore",
-	"arch",		"subsys", "fs",	       "device",		"late",
+	"start_kernel", "memory",    "scheduler", "interrupts and clocks",
+	"console",	"processes", "early",	  "pure",
+	"core",		"postcore",  "arch",	  "subsys",
+	"fs",		"device",    "late",
 };
 
 /* Numbers 7 on are not in the order of time. */
@@ -61,8 +62,8 @@ static void level_begins(struct machine_state *mc, const struct event *e)
 
 /* ---- initcalls ----------------------------------------------------------------------------- */
 
-/* What a tracer calls it, or the kernel's list of its functions, or its address.  The list is of the
- * recording's end: by then others stand where modules had theirs. */
+/* What a tracer calls it, or the kernel's list of its functions, or its address.  The list is of
+ * the recording's end: by then others stand where modules had theirs. */
 static uint32_t name_of(struct machine_state *mc, const struct field_value *func, bool of_module)
 {
 	struct model *m = mc->model;
@@ -111,8 +112,8 @@ static void initcall_begins(struct cpu *cpu, const struct field_value *func)
 {
 	struct machine_state *mc = cpu->machine;
 	/* Thread 1 calls the kernel's own, until it is the first program. */
-	bool of_module = cpu->thread && (cpu->thread->tid > 1 ||
-					 (cpu->thread->tid == 1 && mc->has_init));
+	bool of_module =
+		cpu->thread && (cpu->thread->tid > 1 || (cpu->thread->tid == 1 && mc->has_init));
 	const struct initcall c = {
 		.machine = mc,
 		.thread = cpu->thread,

@@ -24,8 +24,8 @@ void machine_show_nested(struct cpu *cpu, const struct cpu *outer);
 void machine_number_vcpu(struct cpu *cpu, int64_t number);
 /* By its thread's name, which QEMU gives it; -1 it says nothing.  @host may be NULL. */
 int machine_number_by_name(const struct thread *host);
-/* Of the machine's own CPUs the first of that number; NULL none.  Those of machines that have turned
- * out to be it are not among them: see group.c. */
+/* Of the machine's own CPUs the first of that number; NULL none.  Those of machines that have
+ * turned out to be it are not among them: see group.c. */
 struct cpu *machine_cpu_numbered(const struct machine_state *mc, int number);
 /* The vCPU that this thread, which has done a VM entry or exit, runs.  @may_wait: NULL when a later
  * event may number the vCPU better than we could now. */

@@ -91,10 +91,9 @@ static struct thread *user_thread(const struct cpu *cpu, const struct event *e, 
 	if (vtid < 0 || vtid > INT32_MAX)
 		return NULL;
 	other = thread_find(cpu->machine, (int32_t)vtid);
-	return other && knows_itself_as(other, vtid, vpid) &&
-			       !strncmp(other->comm, name, COMM_LEN) ?
-		       other :
-		       NULL;
+	return other && knows_itself_as(other, vtid, vpid) && !strncmp(other->comm, name, COMM_LEN)
+		       ? other
+		       : NULL;
 }
 
 /* Fields of an event, without its context, which comes last. */
@@ -111,8 +110,8 @@ static void print_payload(const struct model *m, const struct event *e, char *bu
 }
 
 /* "provider:event field=value ...", behind "name[number] " when the thread is not known. */
-static size_t user_text(const struct model *m, const struct event *e, const char *owner,
-			char *buf, size_t room)
+static size_t user_text(const struct model *m, const struct event *e, const char *owner, char *buf,
+			size_t room)
 {
 	char fields[4 * LINE_MAX_BYTES];
 	struct text t = text_in(buf, room);

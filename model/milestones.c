@@ -8,7 +8,8 @@
 
 #define KERNEL_BEGIN 0xffffffff80000000u
 /* Programs stand at 4 MB when they are static, else far beyond 4 GB.  What is between may be the
- * kernel's first code, at its physical address (16 MB and on), from where it goes on at high ones. */
+ * kernel's first code, at its physical address (16 MB and on), from where it goes on at high ones.
+ */
 #define STATIC_BEGIN 0x400000u
 #define STATIC_END 0x1000000u
 #define USER_BEGIN UINT64_C(0x100000000)

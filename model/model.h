@@ -31,8 +31,8 @@ void model_feed(struct model *m, const struct merge_input *input, const struct e
 		const ns_t *times, unsigned nr);
 
 /* True when blocks of the hypertrace format were among the hypercalls of a machine of which the
- * topology does not say so (machine.carries_blocks): some guest is not among the machines that might
- * be. */
+ * topology does not say so (machine.carries_blocks): some guest is not among the machines that
+ * might be. */
 bool model_missed_blocks(const struct model *m);
 
 /* Writes the tables and the ends of everything.  The model is gone afterwards. */

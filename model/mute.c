@@ -55,7 +55,8 @@ void mute_settle(struct cpu *cpu)
 	doubt_queue(cpu);
 }
 
-/* A bit per CPU of which the trace has anything; all of them where it does not say of which it has. */
+/* A bit per CPU of which the trace has anything; all of them where it does not say of which it has.
+ */
 static uint8_t *recorded_in(struct model *m, const struct trace *t)
 {
 	uint8_t *bits = arena_alloc(&m->arena, TRACE_CPUS_MAX / 8);

@@ -30,6 +30,6 @@ int32_t namespace_tid(const struct thread *th);
 void namespace_declare(struct machine_state *mc, uint32_t inum, uint32_t outer, int level);
 /* The one around it; 0 unknown or none. */
 uint32_t namespace_outer(struct machine_state *mc, uint32_t inum);
-void namespaces_settle(struct model *m);       /* at the end: those whose parent no event told */
+void namespaces_settle(struct model *m); /* at the end: those whose parent no event told */
 
 #endif

@@ -110,8 +110,11 @@ static void drop(struct pending *p, uint32_t i)
 
 static struct request blank(struct machine_state *mc)
 {
-	struct request r = {
-		.machine = mc, .dev = -1, .sector = -1, .vector = -1, .serial = ++mc->model->request_serial};
+	struct request r = {.machine = mc,
+			    .dev = -1,
+			    .sector = -1,
+			    .vector = -1,
+			    .serial = ++mc->model->request_serial};
 
 	for (unsigned i = 0; i < NR_REQUEST_TIMES; i++)
 		r.at[i] = NS_MIN;
@@ -253,8 +256,8 @@ void request_lost(struct machine_state *mc)
 /* ---- a machine's own requests ------------------------------------------------------------------
  */
 
-/* ftrace's text, "WS" or "R", or LTTng's bits: 1 a write, 4 a read; where neither is there and it has
- * no data it is a flush. */
+/* ftrace's text, "WS" or "R", or LTTng's bits: 1 a write, 4 a read; where neither is there and it
+ * has no data it is a flush. */
 static uint8_t kind_of(const struct cpu *cpu, const struct event *e)
 {
 	struct field_value rwbs;
@@ -335,8 +338,8 @@ static void serve_vm(struct request *host)
 /* Whose it is its queue would have told, if it was put into one. */
 static bool may_have_been_queued(const struct machine_state *mc)
 {
-	return mc->sees_queues && (thread_may_run_unseen(mc) ||
-				   (mc->losses && now_of(mc) < mc->pending.unseen_until));
+	return mc->sees_queues &&
+	       (thread_may_run_unseen(mc) || (mc->losses && now_of(mc) < mc->pending.unseen_until));
 }
 
 static uint16_t depth_of(const struct machine_state *mc, int64_t dev)
@@ -357,8 +360,8 @@ void request_issue(struct cpu *cpu, const struct event *e)
 	bool queued = e->arg[4];
 
 	mc->sees_requests = true;
-	/* Given back by the driver, and taken again: what went before counts for the queue.  Unless it may have ended
-	 * unseen. */
+	/* Given back by the driver, and taken again: what went before counts for the queue.  Unless
+	 * it may have ended unseen. */
 	if (r && thread_may_run_unseen(mc) && (queued || known(r->at[REQUEST_ISSUED]))) {
 		drop(&mc->pending, (uint32_t)(r - mc->pending.list));
 		r = NULL;
@@ -407,13 +410,13 @@ static const struct handler *handler_of(const struct cpu *cpu, const struct requ
 	return h->cpu && known(h->at) && h->at >= r->at[REQUEST_ISSUED] ? h : NULL;
 }
 
-/* Several requests may be told of by one interrupt, and an interrupt may be sent again before it has
- * arrived: the first that was sent when all of its work was done.  Where it is not known when that was, or what was
- * taken for its work ended too late, it is known of a single one only. */
+/* Several requests may be told of by one interrupt, and an interrupt may be sent again before it
+ * has arrived: the first that was sent when all of its work was done.  Where it is not known when
+ * that was, or what was taken for its work ended too late, it is known of a single one only. */
 static ns_t sent_for(const struct send *s, const struct request *r)
 {
-	ns_t after = known(r->at[REQUEST_DISK_END]) ? r->at[REQUEST_DISK_END]
-						    : r->at[REQUEST_ISSUED];
+	ns_t after =
+		known(r->at[REQUEST_DISK_END]) ? r->at[REQUEST_DISK_END] : r->at[REQUEST_ISSUED];
 
 	if (s->first == s->last)
 		return s->last >= r->at[REQUEST_ISSUED] ? s->last : NS_MIN;
@@ -486,7 +489,8 @@ static struct send *send_add(struct cpu *vcpu, int vector)
 		if (!k->sends)
 			return NULL;
 		for (unsigned i = 0; i < SENDS; i++)
-			k->sends[i] = (struct send){.vector = -1, .first = NS_MIN, .last = NS_MIN, .injected = NS_MIN};
+			k->sends[i] = (struct send){
+				.vector = -1, .first = NS_MIN, .last = NS_MIN, .injected = NS_MIN};
 	}
 	s = k->sends;
 	for (unsigned i = 1; i < SENDS; i++) {
@@ -535,8 +539,9 @@ static bool may_be_done(const struct request *r, const struct send *s)
 }
 
 /* Nothing tells of the requests of that VM but their kicks: an interrupt by the thread that was
- * kicked answers the one whose work was done, unless it is known to be for something else.  Of several it is not
- * known which: none is told.  Other kicks before it were for something else, or are not known to be answered. */
+ * kicked answers the one whose work was done, unless it is known to be for something else.  Of
+ * several it is not known which: none is told.  Other kicks before it were for something else, or
+ * are not known to be answered. */
 static void answer(struct cpu *vcpu, const struct send *s)
 {
 	struct machine_state *vm = vcpu->machine;
@@ -617,11 +622,11 @@ void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa)
 static bool kicks(const struct cpu *vcpu, const struct request *r)
 {
 	return r->cpu == vcpu && r->issuer == vcpu->thread && known(r->at[REQUEST_ISSUED]) &&
-	       !known(r->at[REQUEST_KICKED]) && !r->torn &&
-	       (r->issuer || !vcpu->machine->losses);
+	       !known(r->at[REQUEST_KICKED]) && !r->torn && (r->issuer || !vcpu->machine->losses);
 }
 
-/* True when the last exit told of requests, whoever was told.  Intel's fast path says where only after that. */
+/* True when the last exit told of requests, whoever was told.  Intel's fast path says where only
+ * after that. */
 static bool kick(struct cpu *vcpu)
 {
 	struct machine_state *vm = vcpu->machine;
@@ -743,8 +748,8 @@ void request_userspace(struct cpu *vcpu, int64_t reason)
 		take_up(vcpu, vcpu->vcpu.host, true);
 }
 
-/* A vhost worker is a kernel thread of its own before Linux 6.4.  Where processes are not known, who
- * is woken while a device is told of something works for that VM. */
+/* A vhost worker is a kernel thread of its own before Linux 6.4.  Where processes are not known,
+ * who is woken while a device is told of something works for that VM. */
 static bool is_of_vmm(const struct thread *th, const struct thread *vcpu, bool told)
 {
 	int32_t process = machine_process_of(vcpu), of_woken = machine_process_of(th);
@@ -808,8 +813,8 @@ void request_picked(struct thread *worker)
 /* ---- packets -----------------------------------------------------------------------------------
  */
 
-/* It was at work already when its VM handed it the packet, and nobody kicked it.  If there is but one such packet, it is
- * that one. */
+/* It was at work already when its VM handed it the packet, and nobody kicked it.  If there is but
+ * one such packet, it is that one. */
 static void forward_unasked(struct thread *worker)
 {
 	struct machine_state *vm = worker->works_for;
@@ -830,7 +835,8 @@ static void forward_unasked(struct thread *worker)
 	keep(vm->model, &r);
 }
 
-/* A VMM's worker hands a packet to a device of the host: those it was kicked for are on their way. */
+/* A VMM's worker hands a packet to a device of the host: those it was kicked for are on their way.
+ */
 static void forward(struct thread *worker)
 {
 	struct machine_state *vm = worker->works_for;
@@ -886,9 +892,10 @@ static bool receive_sent(struct cpu *cpu, ns_t sent, struct request *r)
 	return known_by;
 }
 
-/* Where the interrupt came from is known: a request of its own, which ends where its handler begins.  When it was sent again
- * before that, for packets that came meanwhile, they are another one; and so are those that its sender only put beside
- * them, as it sleeps again and so has nothing left to do. */
+/* Where the interrupt came from is known: a request of its own, which ends where its handler
+ * begins.  When it was sent again before that, for packets that came meanwhile, they are another
+ * one; and so are those that its sender only put beside them, as it sleeps again and so has nothing
+ * left to do. */
 void request_received(struct cpu *cpu)
 {
 	const struct send *sent = &cpu->handler.send;

@@ -45,8 +45,8 @@ struct pid_ns {
 	int64_t parent; /* index; -1 none or unknown */
 	int level;
 	bool level_known; /* else it is that one or a deeper one */
-	uint32_t cgroup; /* of its first process, else of any: index + 1; 0 unknown */
-	char name[64];	 /* of the container, from that; "" unknown */
+	uint32_t cgroup;  /* of its first process, else of any: index + 1; 0 unknown */
+	char name[64];	  /* of the container, from that; "" unknown */
 };
 
 struct cgroup {
@@ -91,8 +91,8 @@ enum refused_what { REFUSED_EVENTS, REFUSED_RINGS, REFUSED_BOARD, REFUSED_MARKS,
 struct refused {
 	struct machine_state *machine; /* the guest; where it is not known, the host */
 	struct thread *thread; /* the guest's that made all of them; NULL unknown, or several */
-	uint8_t what;		       /* enum refused_what */
-	uint8_t origin;		       /* enum ht_origin */
+	uint8_t what;	       /* enum refused_what */
+	uint8_t origin;	       /* enum ht_origin */
 	uint64_t count;
 	ns_t first, last;
 };
@@ -101,7 +101,7 @@ struct vtid {
 	uint32_t thread; /* row */
 	int32_t level;
 	bool innermost; /* .level is not told: it is its namespace's */
-	int64_t ns; /* index of pid_ns; -1 unknown */
+	int64_t ns;	/* index of pid_ns; -1 unknown */
 	int32_t vtid;
 	uint32_t next; /* of the same thread: index + 1 */
 };

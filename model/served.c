@@ -36,7 +36,8 @@ static bool may_be(const struct machine_state *vm, const struct request *r,
 	    (!known(r->at[REQUEST_ISSUED]) && !known(r->at[REQUEST_KICKED])) ||
 	    (r->worker && !known(r->at[REQUEST_PICKED]) && !r->torn))
 		return false;
-	/* Of a kick it is not known that it was for a disk, unless who asks says so, or is not known. */
+	/* Of a kick it is not known that it was for a disk, unless who asks says so, or is not
+	 * known. */
 	if (r->kind == REQUEST_UNKNOWN)
 		return !known(r->at[REQUEST_DISK_BEGIN]) &&
 		       (!host->thread || at_once(r, host->thread));

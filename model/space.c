@@ -111,8 +111,7 @@ static struct space *space_new(struct machine_state *vm, uint64_t cr3)
 
 static struct space *space_of(struct machine_state *vm, uint64_t cr3)
 {
-	const uint32_t *known =
-		map_get(&vm->model->by_space, space_key(vm, page_of(vm, cr3)));
+	const uint32_t *known = map_get(&vm->model->by_space, space_key(vm, page_of(vm, cr3)));
 
 	return known ? vm->model->spaces[*known] : space_new(vm, cr3);
 }
@@ -178,8 +177,8 @@ void space_feed(struct machine_state *host, const struct event *e)
 		fuse(outer->vcpu.host->on);
 }
 
-/* The end of the time in which it may have come to where it is.  The event of the arrival may stand a
- * little before the exit that it belongs to. */
+/* The end of the time in which it may have come to where it is.  The event of the arrival may stand
+ * a little before the exit that it belongs to. */
 void space_exit(const struct cpu *vcpu)
 {
 	const struct vcpu *v = &vcpu->vcpu;
@@ -198,12 +197,12 @@ static void tell_source(struct machine_state *vm)
 	char text[UNIT_TEXT];
 
 	if (vm->nr_processes)
-		problems_note(&m->problems,
-			      "%s has no trace of its own: its %u processes are told apart by their "
-			      "page tables (CR3), which are seen when it exits; a switch to another "
-			      "is shown at the entry before, up to %s too early on average",
-			      vm->name, vm->nr_processes,
-			      unit_length(text, mean, m->topo->ticks_are_ns));
+		problems_note(
+			&m->problems,
+			"%s has no trace of its own: its %u processes are told apart by their "
+			"page tables (CR3), which are seen when it exits; a switch to another "
+			"is shown at the entry before, up to %s too early on average",
+			vm->name, vm->nr_processes, unit_length(text, mean, m->topo->ticks_are_ns));
 }
 
 /* Those of vCPUs that turned out to be one VM's are numbered together; one page is one number. */

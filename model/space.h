@@ -14,8 +14,9 @@
  * process, and for the kernel's threads and its idle task while they have borrowed the page table.
  *
  * What an exit shows is taken to have run since the guest was entered: mostly it is the end of the
- * exit before, with an interrupt, that lets a guest's kernel switch.  In truth the switch took place
- * at an unknown moment between that entry and this exit: that time is counted (struct space, doubt).
+ * exit before, with an interrupt, that lets a guest's kernel switch.  In truth the switch took
+ * place at an unknown moment between that entry and this exit: that time is counted (struct space,
+ * doubt).
  *
  * PCID and the like are no part of a page's address.  Where the guest isolates its kernel's page
  * table (KPTI), user space has the page behind: bit 12 is not looked at until it is proven that it

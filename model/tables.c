@@ -117,8 +117,9 @@ static void put_machines(struct model *m)
 	}
 }
 
-/* For which vCPU that was, from an index + 1.  0: none, or a guest of the vCPU that the thread runs,
- * not known which; so what stands for any of them in a VM that has a trace after all: group.c. */
+/* For which vCPU that was, from an index + 1.  0: none, or a guest of the vCPU that the thread
+ * runs, not known which; so what stands for any of them in a VM that has a trace after all:
+ * group.c. */
 static int64_t served_row(const struct model *m, uint32_t serves)
 {
 	const struct cpu *cpu = serves ? m->cpus[serves - 1] : NULL;
@@ -185,7 +186,8 @@ static void put_cgroups(struct model *m, uint32_t from)
 {
 	for (uint32_t i = from; i < m->nr_cgroups; i++) {
 		const struct cgroup *c = &m->cgroups[i];
-		int64_t cells[] = {table_row_of(c->machine), (int64_t)c->id, table_string(m, c->path)};
+		int64_t cells[] = {table_row_of(c->machine), (int64_t)c->id,
+				   table_string(m, c->path)};
 
 		table_put_row(m, TABLE_CGROUP, i, cells);
 	}
@@ -204,7 +206,9 @@ static void put_identities(struct model *m, uint32_t from)
 static void put_stats(struct model *m)
 {
 	static const char *const causes[] = {
-		[STATE_CAUSE_OTHER] = "", [STATE_CAUSE_START] = "start", [STATE_CAUSE_VM] = "vm",
+		[STATE_CAUSE_OTHER] = "",
+		[STATE_CAUSE_START] = "start",
+		[STATE_CAUSE_VM] = "vm",
 		[STATE_CAUSE_END] = "end",
 	};
 
@@ -226,10 +230,10 @@ static void put_marks(struct model *m, uint32_t from)
 		const struct mark *mark = &m->marks[i];
 		const struct cpu *cpu = cpu_root(mark->cpu);
 		int64_t cells[] = {
-			mark->at,   table_row_of(cpu->machine),
+			mark->at,    table_row_of(cpu->machine),
 			cpu->number, mark->thread ? (int64_t)mark->thread->row : -1,
-			mark->kind, mark->id,
-			mark->text, mark->by_host,
+			mark->kind,  mark->id,
+			mark->text,  mark->by_host,
 		};
 
 		table_put_row(m, TABLE_MARK, i, cells);
@@ -294,8 +298,13 @@ static void put_vectors(struct model *m)
 		const struct vector *v = &m->wakes.vectors[i];
 		struct verdict verdict = vector_verdict(m, v);
 		int64_t cells[] = {
-			cpu_root(v->vcpu)->row,	   v->number,	  verdict.cause, verdict.irq_name,
-			verdict.times,	   verdict.agree, table_string(m, verdict.evidence),
+			cpu_root(v->vcpu)->row,
+			v->number,
+			verdict.cause,
+			verdict.irq_name,
+			verdict.times,
+			verdict.agree,
+			table_string(m, verdict.evidence),
 		};
 
 		table_put_row(m, TABLE_VECTOR, i, cells);
@@ -346,9 +355,12 @@ static void put_refused(struct model *m)
 	for (uint32_t i = 0; i < m->nr_refused; i++) {
 		const struct refused *r = &m->refused[i];
 		int64_t cells[] = {
-			table_row_of(r->machine), r->thread ? (int64_t)r->thread->row : -1,
-			r->what,		  r->origin,
-			(int64_t)r->count,	  r->first,
+			table_row_of(r->machine),
+			r->thread ? (int64_t)r->thread->row : -1,
+			r->what,
+			r->origin,
+			(int64_t)r->count,
+			r->first,
 			r->last,
 		};
 
@@ -377,8 +389,13 @@ static void put_initcalls(struct model *m)
 	for (uint32_t i = 0; i < m->nr_initcalls; i++) {
 		const struct initcall *c = &m->initcalls[i];
 		int64_t cells[] = {
-			table_row_of(c->machine), thread_row_of(c->thread), c->name,   c->level,
-			c->begin,		  c->end == NS_MIN ? -1 : c->end, c->result,
+			table_row_of(c->machine),
+			thread_row_of(c->thread),
+			c->name,
+			c->level,
+			c->begin,
+			c->end == NS_MIN ? -1 : c->end,
+			c->result,
 		};
 
 		table_put_row(m, TABLE_INITCALL, i, cells);
@@ -464,8 +481,9 @@ static void sync(void *data)
 void tables_open(struct model *m)
 {
 	for (unsigned i = 0; i < NR_TABLES; i++)
-		m->tables[i] = history_writer_table(m->w, table_schemas[i].name, table_schemas[i].columns,
-						    table_schemas[i].nr_columns);
+		m->tables[i] =
+			history_writer_table(m->w, table_schemas[i].name, table_schemas[i].columns,
+					     table_schemas[i].nr_columns);
 	history_writer_before_batch(m->w, sync, m);
 }
 

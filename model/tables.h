@@ -4,8 +4,8 @@
 
 #include "model/state.h"
 
-/* What the parts of model/tables*.c share.  What tables are, and when their rows are written, is told
- * in tables.c. */
+/* What the parts of model/tables*.c share.  What tables are, and when their rows are written, is
+ * told in tables.c. */
 struct table_schema {
 	const char *name;
 	const struct column *columns;

@@ -107,18 +107,16 @@ static const struct column request_columns[] = {
 	}
 
 const struct table_schema table_schemas[NR_TABLES] = {
-	[TABLE_MACHINE] = TABLE(machine), [TABLE_CPU] = TABLE(cpu),
-	[TABLE_THREAD] = TABLE(thread),	  [TABLE_PID_NS] = TABLE(pid_ns),
-	[TABLE_VTID] = TABLE(vtid),	  [TABLE_CONTEXT] = TABLE(context),
-	[TABLE_CLOCK] = TABLE(clock),	  [TABLE_LOSS] = TABLE(loss),
-	[TABLE_PROBLEM] = TABLE(problem), [TABLE_META] = TABLE(meta),
-	[TABLE_CGROUP] = TABLE(cgroup),	  [TABLE_IDENTITY] = TABLE(identity),
-	[TABLE_MARK] = TABLE(mark),
-	[TABLE_WAKE] = TABLE(wake),
-	[TABLE_VECTOR] = TABLE(vector),	  [TABLE_IRQ] = TABLE(irq),
-	[TABLE_STAT] = TABLE(stat),	  [TABLE_EXIT] = TABLE(exit),
+	[TABLE_MACHINE] = TABLE(machine),     [TABLE_CPU] = TABLE(cpu),
+	[TABLE_THREAD] = TABLE(thread),	      [TABLE_PID_NS] = TABLE(pid_ns),
+	[TABLE_VTID] = TABLE(vtid),	      [TABLE_CONTEXT] = TABLE(context),
+	[TABLE_CLOCK] = TABLE(clock),	      [TABLE_LOSS] = TABLE(loss),
+	[TABLE_PROBLEM] = TABLE(problem),     [TABLE_META] = TABLE(meta),
+	[TABLE_CGROUP] = TABLE(cgroup),	      [TABLE_IDENTITY] = TABLE(identity),
+	[TABLE_MARK] = TABLE(mark),	      [TABLE_WAKE] = TABLE(wake),
+	[TABLE_VECTOR] = TABLE(vector),	      [TABLE_IRQ] = TABLE(irq),
+	[TABLE_STAT] = TABLE(stat),	      [TABLE_EXIT] = TABLE(exit),
 	[TABLE_MILESTONE] = TABLE(milestone), [TABLE_REQUEST] = TABLE(request),
-	[TABLE_INITCALL] = TABLE(initcall),
-	[TABLE_ADDRESS_SPACE] = TABLE(address_space),
+	[TABLE_INITCALL] = TABLE(initcall),   [TABLE_ADDRESS_SPACE] = TABLE(address_space),
 	[TABLE_REFUSED] = TABLE(refused),
 };

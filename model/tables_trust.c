@@ -72,8 +72,8 @@ void tables_put_losses(struct model *m, uint32_t from, ns_t end)
 static void write_problem_list(struct model *m, int64_t machine, const struct problems *p)
 {
 	for (unsigned i = 0; i < p->nr; i++) {
-		int64_t cells[] = {machine, table_string(m, p->list[i].text), (int64_t)p->list[i].count,
-				   p->list[i].note};
+		int64_t cells[] = {machine, table_string(m, p->list[i].text),
+				   (int64_t)p->list[i].count, p->list[i].note};
 
 		table_add_row(m, TABLE_PROBLEM, cells);
 	}
@@ -94,8 +94,10 @@ static void write_user_loss(struct model *m, int64_t machine, const struct trace
 		problems_add(&lost, "%.150s: %llu events of user space were lost", t->path,
 			     (unsigned long long)t->loss.events);
 	if (t->loss.unknown)
-		problems_add(&lost, "%.150s: events of user space were lost at %llu places, nobody "
-				    "knows how many", t->path, (unsigned long long)t->loss.unknown);
+		problems_add(&lost,
+			     "%.150s: events of user space were lost at %llu places, nobody "
+			     "knows how many",
+			     t->path, (unsigned long long)t->loss.unknown);
 	write_problem_list(m, machine, &lost);
 	problems_release(&lost);
 }
@@ -117,13 +119,15 @@ void tables_write_problems(struct model *m)
 			write_trace_problems(m, table_row_of(m->machines[i]),
 					     m->topo->machines[i].trace);
 	}
-	/* They change nothing but their own machine's state, and how far its clock may be wrong is told elsewhere: a note. */
+	/* They change nothing but their own machine's state, and how far its clock may be wrong is
+	 * told elsewhere: a note. */
 	for (uint32_t i = 0; i < m->nr_machines; i++) {
 		struct machine_state *mc = m->machines[i];
-		int64_t cells[] = {table_row_of(mc),
-				   table_string(m, "events at times at which the host's trace says that "
-					     "the vCPU was not running them"),
-				   (int64_t)mc->violations, true};
+		int64_t cells[] = {
+			table_row_of(mc),
+			table_string(m, "events at times at which the host's trace says that "
+					"the vCPU was not running them"),
+			(int64_t)mc->violations, true};
 
 		if (mc->violations)
 			table_add_row(m, TABLE_PROBLEM, cells);

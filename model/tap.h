@@ -37,7 +37,7 @@ struct tap {
 	struct handing handed[TAP_HANDED];
 	struct tap *next_tapped; /* of machine->tapped ... */
 	bool in_tapped;		 /* ... it is in it */
-	unsigned nr; /* of those; TAP_HANDED + 1: more than are kept */
+	unsigned nr;		 /* of those; TAP_HANDED + 1: more than are kept */
 };
 
 /* The CPU's code hands a packet to a device. */

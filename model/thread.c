@@ -360,8 +360,8 @@ void thread_end(struct thread *th)
 	}
 	if (row && *row == th->row)
 		map_del(&m->by_tid, pair_key(th->machine, (uint32_t)th->tid));
-	if (th->machine->block.open && map_put(&m->ended, pair_key(th->machine, (uint32_t)th->tid),
-					       th->machine->nr_blocks))
+	if (th->machine->block.open &&
+	    map_put(&m->ended, pair_key(th->machine, (uint32_t)th->tid), th->machine->nr_blocks))
 		m->broken = m->broken ? m->broken : -ENOMEM;
 	if (th->end == NS_MAX)
 		th->end = m->now;

@@ -33,8 +33,8 @@ static inline uint32_t thread_known_since(const struct machine_state *mc)
 void thread_forget_waker(struct thread *th);
 /* It is being switched out: it may have been woken unseen while it ran. */
 void thread_doubt_waker(struct thread *th);
-/* A statedump says that @ppid is its parent now: where that it was made may have been lost, that may
- * be who adopted it when its maker ended. */
+/* A statedump says that @ppid is its parent now: where that it was made may have been lost, that
+ * may be who adopted it when its maker ended. */
 void thread_set_parent(struct thread *th, int64_t ppid);
 void thread_set_on(struct thread *th, struct cpu *cpu);
 void thread_set_comm(struct thread *th, const char *comm);
@@ -47,7 +47,8 @@ void thread_end(struct thread *th);
 void thread_leave_list(struct thread *th, enum thread_state state);
 enum thread_state thread_state_of(int64_t prev_state);
 void thread_wake(struct cpu *cpu, const struct event *e);
-/* It runs, or is ready to.  If it slept, and nobody was seen to wake it since it ran, that event was lost. */
+/* It runs, or is ready to.  If it slept, and nobody was seen to wake it since it ran, that event
+ * was lost. */
 void thread_goes_on(struct thread *th);
 void thread_fork(struct machine_state *mc, const struct event *e);
 /* Both have that number, and it was not given to another process since one of them began: that

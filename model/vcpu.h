@@ -14,12 +14,13 @@
  */
 
 void vcpu_init(struct vcpu *v, struct thread *host);
-/* Its own trace tells of it, or of what is missing of it: it is there, whether or not its host is ever seen to run it. */
+/* Its own trace tells of it, or of what is missing of it: it is there, whether or not its host is
+ * ever seen to run it. */
 void vcpu_heard(struct cpu *vcpu);
 void vcpu_entry(struct cpu *host_cpu, const struct event *e);
 void vcpu_exit(struct cpu *host_cpu, const struct event *e);
-/* Something that only the thread of a vCPU, in KVM, records: it is one, though what its guest does is
- * not known before its next entry or exit. */
+/* Something that only the thread of a vCPU, in KVM, records: it is one, though what its guest does
+ * is not known before its next entry or exit. */
 void vcpu_at_work(struct cpu *host_cpu);
 void vcpu_userspace(struct cpu *host_cpu, const struct event *e);
 void vcpu_nested(struct cpu *host_cpu, const struct event *e);

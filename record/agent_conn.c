@@ -242,8 +242,8 @@ void conn_job_done(struct agent_conn *c)
 	c->job = NULL;
 }
 
-/* Until the recorder has hung up, or @LEAVE_MS.  A socket that is closed with signs of life in it that
- * nobody has read takes back what the other side has not read either. */
+/* Until the recorder has hung up, or @LEAVE_MS.  A socket that is closed with signs of life in it
+ * that nobody has read takes back what the other side has not read either. */
 static void leave(struct agent_conn *c)
 {
 	int64_t until = now_ns(CLOCK_MONOTONIC) + LEAVE_MS * (int64_t)NS_PER_MS;

@@ -48,8 +48,8 @@ void conn_job_done(struct agent_conn *c);
  * until the recorder has taken it and hung up. */
 void conn_end_job(struct agent_conn *c, const char *early);
 
-/* Cuts the link; what is being recorded ends with it.  True: a recording had ended in order, and its
- * recorder hung up before conn_job_done() was called. */
+/* Cuts the link; what is being recorded ends with it.  True: a recording had ended in order, and
+ * its recorder hung up before conn_job_done() was called. */
 bool conn_close(struct agent_conn *c);
 
 #endif

@@ -147,8 +147,8 @@ static void note_module(struct under_way *u, const struct booted_event *e)
 	u->modules[u->nr_modules++ % OPEN_MAX] = *e;
 }
 
-/* Thread 1 calls the kernel's own until it is the first program; that one, and any other thread, the
- * one of the module that it has loaded. */
+/* Thread 1 calls the kernel's own until it is the first program; that one, and any other thread,
+ * the one of the module that it has loaded. */
 static void name_after_module(const struct under_way *u, struct booted_event *e)
 {
 	const char *name = "?";

@@ -18,7 +18,8 @@
  * as it is done.  It is called after the module, "[virtio_blk]".
  *
  * The buffer overwrites its oldest events: every exec after the boot is one more (the command line
- * has no filter for it; trace_trigger= of Linux 6.2 and later would end tracing too early).  What was overwritten is told with the rest.
+ * has no filter for it; trace_trigger= of Linux 6.2 and later would end tracing too early).  What
+ * was overwritten is told with the rest.
  */
 
 /* What is to be on the kernel's command line.  The clock is the one that relates a guest's times to

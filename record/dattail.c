@@ -70,8 +70,8 @@ static void put_stats(struct buffer *out, int instance_dir, unsigned nr_cpus)
 	}
 }
 
-/* libtracecmd takes the factor for a signed number: those of counters between 1 and 2 GHz, which the
- * kernel gives with all 32 bits, would make its times run backwards. */
+/* libtracecmd takes the factor for a signed number: those of counters between 1 and 2 GHz, which
+ * the kernel gives with all 32 bits, would make its times run backwards. */
 static void put_rate(struct buffer *out, const struct tsc_rate *rate)
 {
 	unsigned over = rate->mult > INT32_MAX && rate->shift;

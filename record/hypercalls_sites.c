@@ -8,7 +8,7 @@
 
 #define SVM_VMMCALL 0x81
 #define VMX_VMCALL 18
-#define NOTHING "0"  /* removes a filter */
+#define NOTHING "0" /* removes a filter */
 
 /* Whether the place has been busy enough; counts. */
 static bool is_busy(struct call_sites *s, uint64_t rip)

@@ -24,7 +24,8 @@
 #define PRIVILEGED_PORT_MIN 512
 #define PORT_FLAGS (O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 #define VSOCK_BUFFER_BYTES (4ull << 20) /* what a guest can send ahead of a slow host */
-/* The kernel gives up after 2 s, which a nested guest on a busy host can take; the caller has its own, shorter limit. */
+/* The kernel gives up after 2 s, which a nested guest on a busy host can take; the caller has its
+ * own, shorter limit. */
 #define VSOCK_CONNECT_MAX_S 60
 
 union any_address {

@@ -36,12 +36,12 @@ struct record_options {
 	unsigned purpose;	   /* enum record_purpose bits (events/rows.h); 0 = RECORD_CPU */
 	const char *const *events; /* more events, "system:name" or "system" */
 	unsigned nr_events;
-	unsigned buffer_kb; /* per CPU; 0 = choose */
-	const char *clock;  /* trace_clock to use; NULL = x86-tsc where sound */
-	bool fold_calls;    /* guests' hypertrace calls as one record each, where that can be */
+	unsigned buffer_kb;   /* per CPU; 0 = choose */
+	const char *clock;    /* trace_clock to use; NULL = x86-tsc where sound */
+	bool fold_calls;      /* guests' hypertrace calls as one record each, where that can be */
 	uint32_t calls_per_s; /* of one VM, in such records: the rest is lost; 0 = no limit */
-	bool tell_spaces;   /* guests' address spaces, where that can be */
-	bool want_spaces;   /* ... and the reason is told where it cannot */
+	bool tell_spaces;     /* guests' address spaces, where that can be */
+	bool want_spaces;     /* ... and the reason is told where it cannot */
 
 	/* Of a tracer whose trace stays on this machine until its end (LTTng): recorder_check()
 	 * says when there is so much.  0 = no limit.  A sink has its own limit. */

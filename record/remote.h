@@ -83,7 +83,7 @@ struct remote_options {
 	/* Optional: asked again and again, in the thread of the remote, while remote_connect() or
 	 * remote_start() waits; true: they do not wait any longer for guests that are not there. */
 	bool (*given_up)(void *data);
-	unsigned timeout_ms;	     /* for an agent's answers; 0: REMOTE_TIMEOUT_MS */
+	unsigned timeout_ms; /* for an agent's answers; 0: REMOTE_TIMEOUT_MS */
 };
 
 #define REMOTE_TIMEOUT_MS 10000

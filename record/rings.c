@@ -77,10 +77,11 @@ static void tell_of_two(const struct rings *r, int pid, int other)
 {
 	char text[256];
 
-	snprintf(text, sizeof(text),
-		 "the VMs of processes %d and %d have the same ivshmem memory: whose the rings in it "
-		 "are cannot be told, and they are not read; give each VM a device of its own",
-		 pid, other);
+	snprintf(
+		text, sizeof(text),
+		"the VMs of processes %d and %d have the same ivshmem memory: whose the rings in it "
+		"are cannot be told, and they are not read; give each VM a device of its own",
+		pid, other);
 	notice(r, text);
 }
 
@@ -435,8 +436,8 @@ void rings_tick(struct rings *r)
 	look_into_devices(r);
 	for (unsigned i = 0; i < r->guests.nr; i++) {
 		if (r->guests.list[i]->set)
-			ring_guests_drain(&r->guests, r->guests.list[i],
-					  r->options.limit_bytes, &r->pages);
+			ring_guests_drain(&r->guests, r->guests.list[i], r->options.limit_bytes,
+					  &r->pages);
 	}
 }
 

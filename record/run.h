@@ -23,7 +23,7 @@ struct run_machine {
 	char folder[4096]; /* path, from where the program was started */
 	char tracer[16];   /* record_tracer_name() */
 	char product_uuid[40];
-	int vm_pid;		 /* the process of its parent that it is; 0 = not known */
+	int vm_pid; /* the process of its parent that it is; 0 = not known */
 	bool complete;
 	char why[256];		 /* not complete: what happened */
 	struct record_cost cost; /* its clock, too */

@@ -26,8 +26,8 @@ struct stolen_board {
 	struct vcpu **list; /* owned, each of them too */
 	unsigned nr;
 	struct map by_number; /* vCPU: index into the list */
-	uint32_t *numbers; /* owned; by ring: its vCPU when all were looked through */
-	bool looked;	   /* that was done since it was announced */
+	uint32_t *numbers;    /* owned; by ring: its vCPU when all were looked through */
+	bool looked;	      /* that was done since it was announced */
 	bool gone;
 };
 

@@ -100,7 +100,8 @@ bool stolen_reader_told(const struct stolen_reader *r, unsigned cpu, struct st_t
 		uint64_t ended = __atomic_load_n(&told->ended, __ATOMIC_ACQUIRE);
 
 		memcpy(out, told, sizeof(*out));
-		/* x86-64 loads in order; so must the compiler.  (The thread sanitizer takes no fence.) */
+		/* x86-64 loads in order; so must the compiler.  (The thread sanitizer takes no
+		 * fence.) */
 		__asm__ volatile("" ::: "memory");
 		if (__atomic_load_n(&told->begun, __ATOMIC_RELAXED) == ended) {
 			out->begun = out->ended = ended;

@@ -42,8 +42,9 @@ bool stolen_is_of_others(enum st_class kind);
 
 /*
  * A stretch in steps: it begins where a step does, and is a number of steps long, 0 included.  What
- * of its length is not told yet is kept in *@rest_ns, of this vCPU and class, and told with the next
- * ones: sums are never off by a step, and a stretch's begin and length are not by more than one.
+ * of its length is not told yet is kept in *@rest_ns, of this vCPU and class, and told with the
+ * next ones: sums are never off by a step, and a stretch's begin and length are not by more than
+ * one.
  */
 void stolen_coarsen(const struct stolen_rules *rules, int64_t *begin_ns, int64_t *length_ns,
 		    uint64_t *rest_ns);

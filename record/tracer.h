@@ -31,8 +31,8 @@ struct tracer_ops {
 struct tracer {
 	const struct tracer_ops *ops;
 	struct sink *sink;
-	int marker;		/* where state lines are written to; the tracer's own; -1: nowhere */
-	char clock[32];		/* as trace_clock calls it */
+	int marker;	/* where state lines are written to; the tracer's own; -1: nowhere */
+	char clock[32]; /* as trace_clock calls it */
 	char clock_reason[128]; /* why not x86-tsc */
 	uint64_t tsc_khz;	/* 0 = unknown */
 	uint64_t cpu_ns;	/* of threads that have ended */

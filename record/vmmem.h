@@ -37,8 +37,8 @@ uint64_t vm_memory_room(const struct vm_memory *m, uint64_t at);
 bool vm_memory_find(const struct vm_memory *m, uint64_t gpa, size_t len_bytes,
 		    bool (*fits)(const void *bytes, void *data), void *data, uint64_t *at);
 
-/* Looks at the first @len_bytes (8, 16, ... 64; aligned to 8) of every page that is there, until @look says false,
- * or
+/* Looks at the first @len_bytes (8, 16, ... 64; aligned to 8) of every page that is there, until
+ * @look says false, or
  * *@pages have been looked at, which it counts down.  Pages that are not in memory are not fetched.
  */
 void vm_memory_scan(const struct vm_memory *m, size_t len_bytes, uint64_t *pages,

@@ -57,8 +57,8 @@ bool vm_source_changed(struct vm_source *s);
 int vms_find(struct vm_source *s, struct vms *out);
 void vms_release(struct vms *v);
 
-/* The process of the VM that has this UUID; 0 when there is none, -1 when several processes claim it:
- * then neither is proven. */
+/* The process of the VM that has this UUID; 0 when there is none, -1 when several processes claim
+ * it: then neither is proven. */
 int vms_with_uuid(const struct vms *v, const char *uuid);
 /* ... of those that are there now. */
 int vm_of_uuid(const char *uuid);

@@ -29,7 +29,7 @@ static const struct field identity_fields[] = {
 	TEXT(5, wire_identity, sonde),	  NUMBER(6, wire_identity, cpus),
 	TEXT(7, wire_identity, name),	  NUMBER(8, wire_identity, parent),
 	NUMBER(9, wire_identity, vm_pid), TEXT(10, wire_identity, no_agent),
-	TEXT(12, wire_identity, tracer), NUMBER(13, wire_identity, content),
+	TEXT(12, wire_identity, tracer),  NUMBER(13, wire_identity, content),
 };
 
 static const struct field request_fields[] = {

@@ -9,10 +9,10 @@
 /* Facts as text and as JSON: one way for all analyses, driven by the types of their columns. */
 
 struct facts_view {
-	size_t rows_max;	 /* 0 = all; the others are told as a number */
-	const char *const *hide; /* names of columns left out; NULL-terminated, or NULL */
+	size_t rows_max;	    /* 0 = all; the others are told as a number */
+	const char *const *hide;    /* names of columns left out; NULL-terminated, or NULL */
 	const char *const *explain; /* of those shown, which are explained below; the same */
-	bool keep_empty;	 /* else columns that are zero or unknown all over are left out */
+	bool keep_empty; /* else columns that are zero or unknown all over are left out */
 };
 
 /* Prints a table; nothing at all, title included, when there are no rows. */

@@ -37,7 +37,8 @@ void json_int(struct json *j, const char *key, int64_t value);
 void json_uint(struct json *j, const char *key, uint64_t value);
 /* Thousandths as a decimal: 1234567 is written 1234.567. */
 void json_milli(struct json *j, const char *key, int64_t value);
-/* Six significant digits: the Trace Server Protocol's client takes long numbers for big integers. */
+/* Six significant digits: the Trace Server Protocol's client takes long numbers for big integers.
+ */
 void json_rounded(struct json *j, const char *key, double value);
 /* All digits.  Both: null when it is infinite or no number. */
 void json_exact(struct json *j, const char *key, double value);

@@ -19,8 +19,8 @@ const struct color *mode_color(enum sonde_mode mode)
 	return &colors[(unsigned)mode < SONDE_NR_MODES ? mode : SONDE_MODE_UNKNOWN];
 }
 
-/* The second set is after Okabe and Ito, as the page's is.  States are in the order of model/context.h's
- * enum vcpu_state. */
+/* The second set is after Okabe and Ito, as the page's is.  States are in the order of
+ * model/context.h's enum vcpu_state. */
 static const struct color vcpu_colors[] = {
 	{"", "", 0, 0, 0xffffff, ' '},
 	{"unknown", "\033[38;5;255m", 255, 255, 0xf4f4f2, '?'},

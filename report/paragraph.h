@@ -6,8 +6,8 @@
 
 /*
  * A sentence on a screen: @lead, then @text, broken between words where the screen ends; lines
- * after the first begin below @text's first word, and a length stands beside its unit ("1.5 ms").  Control characters become '?'.  A screen without
- * a width gets one line.
+ * after the first begin below @text's first word, and a length stands beside its unit ("1.5 ms").
+ * Control characters become '?'.  A screen without a width gets one line.
  */
 void paragraph_print(const struct screen *screen, const char *lead, const char *text);
 

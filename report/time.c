@@ -14,7 +14,8 @@ static const struct {
 	const char *name;
 	int64_t ns;
 } units[] = {
-	{"ns", 1}, {"us", 1000}, {"µs", 1000}, {"ms", 1000000}, {"s", NS_PER_SEC}, {"min", 60 * NS_PER_SEC},
+	{"ns", 1},	 {"us", 1000},	    {"µs", 1000},
+	{"ms", 1000000}, {"s", NS_PER_SEC}, {"min", 60 * NS_PER_SEC},
 };
 
 /* A decimal number: whole part and nine digits after the point, exact. */
@@ -183,10 +184,11 @@ int time_parse(const struct time_base *base, const char *text, ns_t *out, struct
 		if (parse_wall(base, text, out))
 			return 0;
 	}
-	return fail(err, -EINVAL,
-		    "\"%s\" is no time: 1500000 (ns), 1.5, 12.3s, 120ms, +1.5s (from the beginning), "
-		    "-200ms (from the end), 50%%, tsc:N or 13:00:00.5 is expected",
-		    text);
+	return fail(
+		err, -EINVAL,
+		"\"%s\" is no time: 1500000 (ns), 1.5, 12.3s, 120ms, +1.5s (from the beginning), "
+		"-200ms (from the end), 50%%, tsc:N or 13:00:00.5 is expected",
+		text);
 }
 
 bool time_is_bare(const char *text)
@@ -265,7 +267,8 @@ int time_parse_window(const struct time_base *base, const char *text, ns_t *begi
 		*begin = base->begin;
 	if (!comma[1] && *end <= *begin)
 		*end = base->end;
-	if (base->ticks_are_ns && (mixes_units(first, comma + 1) || mixes_units(comma + 1, first))) {
+	if (base->ticks_are_ns &&
+	    (mixes_units(first, comma + 1) || mixes_units(comma + 1, first))) {
 		unit_hint(base, text, hint, sizeof(hint));
 		return fail(err, -ERANGE, "the window \"%s\" mixes nanoseconds and seconds%s", text,
 			    hint);

@@ -10,7 +10,7 @@
  * include/sonde/time.h.
  */
 struct time_base {
-	ns_t begin, end; /* of the run */
+	ns_t begin, end;	       /* of the run */
 	ns_t traced_begin, traced_end; /* what is told of unless asked otherwise; inside the run */
 	bool ticks_are_ns;
 	bool wall_known;

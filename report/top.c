@@ -367,8 +367,8 @@ static void thread_name(const struct maker *m, int64_t thread, char *buf, size_t
 	struct sonde_thread t;
 	int used = 0;
 
-	if (!sonde_thread_get(m->run, thread, &t) && !sonde_machine_get(m->run, t.machine, &machine) &&
-	    machine.level > 0)
+	if (!sonde_thread_get(m->run, thread, &t) &&
+	    !sonde_machine_get(m->run, t.machine, &machine) && machine.level > 0)
 		used = snprintf(buf, room, "%s: ", machine.name);
 	if ((size_t)used < room)
 		sonde_thread_label(m->run, thread, buf + used, room - (size_t)used);

@@ -42,8 +42,10 @@ static inline bool call_is_traced(const struct call *c, int64_t begin, int64_t e
 /* What stays open from one answer to the next, all zero at first. */
 struct kept {
 	struct sonde_events *events; /* owned: the traces, once they were needed */
-	const char *cache; /* directory of serve/cache.h, the server's; NULL: nothing is kept there */
-	struct load load;  /* owned: of the whole run, which each page begins with; .time_ns NULL: none yet */
+	const char
+		*cache; /* directory of serve/cache.h, the server's; NULL: nothing is kept there */
+	struct load load; /* owned: of the whole run, which each page begins with; .time_ns NULL:
+			     none yet */
 };
 
 void kept_release(struct kept *k);
@@ -81,18 +83,18 @@ void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, struc
 			  const char *path, int64_t begin, int64_t end,
 			  const struct request *request, struct reply *reply);
 
-#define ROWS_MAX 1024	    /* attributes in one question */
-#define PIXELS_MAX 8192	    /* of their width */
-#define CHUNK_MAX 16384	    /* rows of a table in one answer */
-#define LIST_MAX 1024	    /* rows of a table that are named in a question */
-#define FACTS_MAX 2000	    /* rows of facts in one answer */
-#define EVENTS_MAX 10000    /* in one answer */
+#define ROWS_MAX 1024		/* attributes in one question */
+#define PIXELS_MAX 8192		/* of their width */
+#define CHUNK_MAX 16384		/* rows of a table in one answer */
+#define LIST_MAX 1024		/* rows of a table that are named in a question */
+#define FACTS_MAX 2000		/* rows of facts in one answer */
+#define EVENTS_MAX 10000	/* in one answer */
 #define EVENTS_READ_MAX 2000000 /* looked at for one answer */
-#define STEPS_MAX 200000    /* changes looked at for one step */
-#define CHANGES_MAX 1000000 /* in one answer */
-#define ARROW_ROWS_MAX 256  /* threads, or CPUs, in one question */
-#define ARROWS_MAX 20000    /* of each kind in one answer */
-#define ARROWS_WALKED_EACH 24 /* changes looked at for each that is asked for */
+#define STEPS_MAX 200000	/* changes looked at for one step */
+#define CHANGES_MAX 1000000	/* in one answer */
+#define ARROW_ROWS_MAX 256	/* threads, or CPUs, in one question */
+#define ARROWS_MAX 20000	/* of each kind in one answer */
+#define ARROWS_WALKED_EACH 24	/* changes looked at for each that is asked for */
 
 /* The cells of a row, into an array that has begun. */
 void context_cells(struct json *j, const struct call *c, int64_t row);

@@ -119,8 +119,8 @@ static void write_wake(struct json *j, struct call *c, int64_t row, int64_t t)
 
 	if (sonde_interval_at(c->run, attr, t, &now))
 		return;
-	if (!now.value &&
-	    (sonde_attr_next_change(c->run, attr, t, &next) || sonde_interval_at(c->run, attr, next, &now)))
+	if (!now.value && (sonde_attr_next_change(c->run, attr, t, &next) ||
+			   sonde_interval_at(c->run, attr, next, &now)))
 		return;
 	if (sonde_wake_get(c->run, (int64_t)now.value - 1, &wake))
 		return;
@@ -157,7 +157,8 @@ static int write_vcpu(struct json *j, struct call *c, int64_t row, int64_t t)
 	json_thread_label(j, c, "host_thread", cpu.host_thread);
 	if (!sonde_interval_at(c->run, sonde_attr_of_cpu(c->run, row, "on"), t, &on) && on.value)
 		json_uint(j, "on", on.value - 1);
-	if (!sonde_interval_at(c->run, sonde_attr_of_cpu(c->run, row, "task"), t, &task) && task.value) {
+	if (!sonde_interval_at(c->run, sonde_attr_of_cpu(c->run, row, "task"), t, &task) &&
+	    task.value) {
 		json_thread_label(j, c, "task", (int64_t)task.value - 1);
 		json_containers(j, c, (int64_t)task.value - 1);
 	}
@@ -175,7 +176,8 @@ static int64_t last_wake(struct call *c, uint32_t attr, int64_t t)
 	struct sonde_interval now, before;
 
 	for (unsigned i = 0; i < WAKES_BACK_MAX && !sonde_interval_at(c->run, attr, t, &now); i++) {
-		if (now.begin <= c->begin || sonde_interval_at(c->run, attr, now.begin - 1, &before))
+		if (now.begin <= c->begin ||
+		    sonde_interval_at(c->run, attr, now.begin - 1, &before))
 			break;
 		if (thread_sleeps(before.value) && !thread_sleeps(now.value))
 			return now.begin;
@@ -216,7 +218,8 @@ static int write_thread(struct json *j, struct call *c, int64_t row, int64_t t)
 	json_uint(j, "state", state.value);
 	json_thread_label(j, c, "thread", row);
 	json_containers(j, c, row);
-	if (!sonde_interval_at(c->run, sonde_attr_of_thread(c->run, row, "cpu"), t, &cpu) && cpu.value)
+	if (!sonde_interval_at(c->run, sonde_attr_of_thread(c->run, row, "cpu"), t, &cpu) &&
+	    cpu.value)
 		json_uint(j, "cpu", cpu.value - 1);
 	if (state.value == THREAD_RUNNING || state.value == THREAD_RUNNABLE)
 		write_woken(j, c, row, attr, t);

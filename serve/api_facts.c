@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define EXACT_MAX (INT64_C(1) << 53) /* a page's numbers hold no more */
-#define CACHE_FROM_NS 200000000 /* what took less is found anew */
+#define CACHE_FROM_NS 200000000	     /* what took less is found anew */
 _Static_assert(CACHE_ROWS_MAX >= FACTS_MAX, "what is kept answers every question");
 
 static const char *const type_names[] = {

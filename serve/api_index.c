@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The page in one document, with the model of its run inside: names and CPUs are there when the
- * script begins.  The rows of the first picture are a question of their own, which the document's head
- * has: a browser asks it while it reads the rest. */
+ * script begins.  The rows of the first picture are a question of their own, which the document's
+ * head has: a browser asks it while it reads the rest. */
 #define _GNU_SOURCE /* memmem */
 #include "serve/api.h"
 #include "serve/first.h"
@@ -53,7 +53,8 @@ static int write_model(const struct call *c, struct error *err)
 	return ret;
 }
 
-/* The page from @from up to @mark, which is where the next part begins; without it, up to its end. */
+/* The page from @from up to @mark, which is where the next part begins; without it, up to its end.
+ */
 static const char *copy_until(FILE *out, const char *from, const char *end, const char *mark)
 {
 	const char *at = memmem(from, (size_t)(end - from), mark, strlen(mark));

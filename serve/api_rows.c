@@ -240,8 +240,8 @@ int answer_rows(struct call *c, struct error *err)
 	if (c->request->part != PART_ALL)
 		nr = (int)take_part(attrs, (unsigned)nr, c->request->part == PART_ODD);
 	if (!ret)
-		ret = sonde_pixels_walk(c->run, attrs, (unsigned)nr, c->begin + begin, c->begin + end,
-				   (unsigned)pixels, write_row, &rows);
+		ret = sonde_pixels_walk(c->run, attrs, (unsigned)nr, c->begin + begin,
+					c->begin + end, (unsigned)pixels, write_row, &rows);
 	if (!ret && rows.named)
 		write_named(&named, c);
 	named_release(&named);
@@ -285,7 +285,8 @@ int answer_changes(struct call *c, struct error *err)
 		if (attrs[i] >= sonde_nr_attrs(c->run))
 			return fail(err, -EINVAL, "attrs has %u, which the run does not", attrs[i]);
 		json_begin_array(&j, NULL);
-		ret = sonde_interval_walk(c->run, attrs[i], w.begin, c->begin + end, write_change, &w);
+		ret = sonde_interval_walk(c->run, attrs[i], w.begin, c->begin + end, write_change,
+					  &w);
 		json_end(&j);
 	}
 	json_end(&j);

@@ -18,8 +18,8 @@
 #include <xxhash.h>
 
 /*
- * A file is JSON in one line, {"of": whose facts these are, "total": N, "rows": [[cells]...]}, and a
- * second line: XXH3 of the first, with its end, as 16 hexadecimal digits.
+ * A file is JSON in one line, {"of": whose facts these are, "total": N, "rows": [[cells]...]}, and
+ * a second line: XXH3 of the first, with its end, as 16 hexadecimal digits.
  */
 #define SUM_CHARS 16
 #define TEXT_MAX 512

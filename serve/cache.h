@@ -19,13 +19,13 @@
  * kept.  Of a run that is not complete nothing is.
  */
 #define CACHE_PATH_MAX 4096
-#define CACHE_ROWS_MAX 2000    /* of the facts' first ones */
-#define CACHE_FILES_MAX 256    /* when there are more, the oldest goes */
+#define CACHE_ROWS_MAX 2000	 /* of the facts' first ones */
+#define CACHE_FILES_MAX 256	 /* when there are more, the oldest goes */
 #define CACHE_FILE_MAX (8 << 20) /* bytes */
 
 /* Rows of facts as they were kept. */
 struct cached {
-	void *root; /* owned, jansson's: the strings */
+	void *root;		 /* owned, jansson's: the strings */
 	union sonde_cell *cells; /* owned, row by row */
 	size_t nr_rows;
 	size_t total; /* rows that there were */

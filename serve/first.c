@@ -37,12 +37,12 @@ void first_read(struct sonde_run *run)
 	unsigned nr = first_attrs(run, attrs);
 
 	if (nr)
-		sonde_pixels_walk(run, attrs, nr, sonde_run_begin(run), sonde_run_end(run), FIRST_PIXELS,
-			     see_nothing, NULL);
+		sonde_pixels_walk(run, attrs, nr, sonde_run_begin(run), sonde_run_end(run),
+				  FIRST_PIXELS, see_nothing, NULL);
 }
 
 #define AHEAD_STEPS 256
-#define AHEAD_MOMENTS 32	   /* of a step: the parts with changes are shorter than the run / 8192 */
+#define AHEAD_MOMENTS 32 /* of a step: the parts with changes are shorter than the run / 8192 */
 #define AHEAD_CPU_NS 500000000ll /* of a run of some GB the rest has to wait */
 
 /* Summaries, at the widths of windows from the whole run down to a 64th of it: each finer one has

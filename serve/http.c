@@ -89,8 +89,8 @@ static const char *tsp_name(const struct server *s, const char *url)
 /* A browser asks whether its page may ask; who has no Origin has no need to. */
 static enum MHD_Result answer_preflight(struct server *s, struct MHD_Connection *connection)
 {
-	return send_bytes(connection, &s->origins, 204, "text/plain", "", 0,
-			  MHD_RESPMEM_PERSISTENT, NULL);
+	return send_bytes(connection, &s->origins, 204, "text/plain", "", 0, MHD_RESPMEM_PERSISTENT,
+			  NULL);
 }
 
 static enum MHD_Result answer_to_viewer(struct server *s, struct exchange *x, const char *name,

@@ -7,12 +7,14 @@
 #include <microhttpd.h>
 
 /*
- * Links that do not get to the point.  libmicrohttpd ends a link on which nothing comes for a while,
- * but one byte now and then keeps it, and with it one of the few places there are: whoever is on
- * this machine, with the key or without, could keep everybody else out.  So a question has to be
- * there whole, its body included, some seconds after the link was made, or after the last answer.
+ * Links that do not get to the point.  libmicrohttpd ends a link on which nothing comes for a
+ * while, but one byte now and then keeps it, and with it one of the few places there are: whoever
+ * is on this machine, with the key or without, could keep everybody else out.  So a question has to
+ * be there whole, its body included, some seconds after the link was made, or after the last
+ * answer.
  *
- * Who talks HTTP calls link_asks() for each whole question, and link_is_idle() when it was answered.
+ * Who talks HTTP calls link_asks() for each whole question, and link_is_idle() when it was
+ * answered.
  */
 #define LINK_FIRST_SECONDS 10 /* for a link's first question */
 #define LINK_NEXT_SECONDS 30  /* for those after it */

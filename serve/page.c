@@ -44,11 +44,12 @@ void page_write_style(FILE *out)
 	write_element(out, "<style>", page_style, page_style_end, "</style>\n");
 }
 
-/* Before it has run there is nothing to be seen: without "blocking" a browser paints that, and what the
- * script does waits for it.  It is for scripts in the head. */
+/* Before it has run there is nothing to be seen: without "blocking" a browser paints that, and what
+ * the script does waits for it.  It is for scripts in the head. */
 void page_write_script(FILE *out)
 {
-	write_element(out, "<script type=\"module\" blocking=\"render\">", page_script, page_script_end, "</script>\n");
+	write_element(out, "<script type=\"module\" blocking=\"render\">", page_script,
+		      page_script_end, "</script>\n");
 }
 
 /* Of style and script that stand in the document the browser compares the hashes. */

@@ -7,8 +7,9 @@
 #include <stdio.h>
 
 /*
- * The parts of the page, as web/ built them, inside the program.  Who hands it out makes one document
- * of them: a file that a browser has to ask for beside it takes longer to come than to be read.
+ * The parts of the page, as web/ built them, inside the program.  Who hands it out makes one
+ * document of them: a file that a browser has to ask for beside it takes longer to come than to be
+ * read.
  */
 struct page_text {
 	const char *data, *end;

@@ -16,8 +16,10 @@ static const enum line line_of[] = {LINE_QUICK, LINE_QUICK, LINE_SLOW, LINE_TRAC
 #define NR_WORKERS (sizeof(line_of) / sizeof(*line_of))
 #define LINE_MAX_JOBS 64
 #define AHEAD_QUIET_NS 1000000000 /* who is asked nothing for so long reads ahead */
-#define AHEAD_REST 4 /* times as long as it took to read a little ahead */
-#define SLOW_NICE 10 /* more than the others', of workers that do not draw: a picture goes before an analysis on CPUs, too */
+#define AHEAD_REST 4		  /* times as long as it took to read a little ahead */
+/* more than the others', of workers that do not draw: a picture goes before an analysis on
+ * CPUs, too */
+#define SLOW_NICE 10
 
 struct waiting {
 	pthread_cond_t more;
@@ -54,7 +56,8 @@ static void answer(struct job *job, const struct readers *readers)
 	};
 }
 
-/* Of a thread: on Linux each has its own.  Behind those that draw, however nice the user has the server be. */
+/* Of a thread: on Linux each has its own.  Behind those that draw, however nice the user has the
+ * server be. */
 static void step_back(void)
 {
 	id_t tid = (id_t)gettid();
@@ -70,9 +73,9 @@ static void wait_until(struct worker *w, int64_t until)
 	pthread_cond_timedwait(&w->line->more, &w->queue->lock, &t);
 }
 
-/* With the lock held, which is released meanwhile: reads ahead a little, if nobody has asked for anything for a
- * while, and then rests for longer than that took.  Else a browser may be starting, or painting what it was
- * sent.  False: there is nothing more to be read. */
+/* With the lock held, which is released meanwhile: reads ahead a little, if nobody has asked for
+ * anything for a while, and then rests for longer than that took.  Else a browser may be starting,
+ * or painting what it was sent.  False: there is nothing more to be read. */
 static bool read_ahead(struct worker *w, struct ahead *ahead)
 {
 	int64_t quiet = w->line->asked_ns + AHEAD_QUIET_NS;

@@ -9,9 +9,10 @@
  * Workers that answer questions, so that who talks HTTP never waits for a history.
  *
  * There are several lines (enum line), each with its own workers, each worker with its own readers
- * of the runs (sonde_run_again()); so a long analysis never holds up a picture, and as it is nicer than who draws, it
- * does not take the processors from it either.  Who draws reads ahead when nothing was asked for a second, a fifth
- * of the time.  A line that is full takes no more (-EAGAIN).
+ * of the runs (sonde_run_again()); so a long analysis never holds up a picture, and as it is nicer
+ * than who draws, it does not take the processors from it either.  Who draws reads ahead when
+ * nothing was asked for a second, a fifth of the time.  A line that is full takes no more
+ * (-EAGAIN).
  *
  * A question may belong to a *slot* (parameter "slot", chosen by the page): of those of one slot
  * that still wait, only the newest is answered, the others are told that they were overtaken.  A
@@ -39,8 +40,8 @@ struct job {
 	struct job *next;
 };
 
-/* @runs may be used and closed meanwhile.  @cache: of serve/cache.h, in place until queue_free(); NULL:
- * none. */
+/* @runs may be used and closed meanwhile.  @cache: of serve/cache.h, in place until queue_free();
+ * NULL: none. */
 int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, const char *cache,
 	       struct error *err);
 

@@ -20,7 +20,7 @@ struct request {
 	struct param params[REQUEST_PARAMS_MAX];
 	unsigned nr_params;
 	size_t used;
-	bool too_long; /* something found no place */
+	bool too_long;				     /* something found no place */
 	enum { PART_ALL, PART_EVEN, PART_ODD } part; /* of the answer; not from the URL */
 	char text[REQUEST_TEXT_MAX];
 };

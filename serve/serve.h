@@ -16,8 +16,8 @@
  *	server_stop(s);
  *
  * One thread talks HTTP and never waits for the history; workers, each with a reader of its own,
- * answer.  Everything is bounded: connections, the bytes of a request and the time until it is there,
- * requests that wait.
+ * answer.  Everything is bounded: connections, the bytes of a request and the time until it is
+ *there, requests that wait.
  */
 struct server;
 

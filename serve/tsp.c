@@ -100,8 +100,8 @@ int tsp_route(struct tsp_route *out, const char *method, const char *path)
 	return ret;
 }
 
-/* A filter that goes through all states of its rows says so.  The word may stand elsewhere in a body: then
- * the question waits with the slow ones for nothing. */
+/* A filter that goes through all states of its rows says so.  The word may stand elsewhere in a
+ * body: then the question waits with the slow ones for nothing. */
 static bool may_be_deep(const char *body, size_t body_bytes)
 {
 	return body && memmem(body, body_bytes, "\"DEEP\"", 6);

@@ -9,10 +9,11 @@
 #include <string.h>
 #include <strings.h>
 
-#define ROOTS_MAX 16	   /* expressions in one question */
-#define COST_MAX 300000000 /* steps of patterns, and of what is compared, for one answer: a second or so */
+#define ROOTS_MAX 16 /* expressions in one question */
+/* steps of patterns, and of what is compared, for one answer: a second or so */
+#define COST_MAX 300000000
 #define COST_DEEP (COST_MAX / 2) /* of it, for states between samples */
-#define COST_OF_TEXTS 200 /* of making what is compared */
+#define COST_OF_TEXTS 200	 /* of making what is compared */
 #define VALUES_MAX 3
 #define VALUE_MAX 200
 

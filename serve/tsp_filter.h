@@ -39,8 +39,8 @@ struct tsp_subject {
 	int64_t begin, end;
 };
 
-/* *out is NULL when the question has no filter.  An expression that cannot be understood, as while it is
- * typed, is left out, and c->message says so.  -EINVAL, -ENOMEM. */
+/* *out is NULL when the question has no filter.  An expression that cannot be understood, as while
+ * it is typed, is left out, and c->message says so.  -EINVAL, -ENOMEM. */
 int tsp_filter_open(struct tsp_filter **out, struct tsp_call *c, struct error *err);
 void tsp_filter_close(struct tsp_filter *f);
 

@@ -18,10 +18,10 @@ static const struct {
 	const char *name;
 	enum filter_field field;
 } fields[] = {
-	{"label", FILTER_LABEL},   {"state", FILTER_LABEL},	  {"mode", FILTER_MODE},
-	{"row", FILTER_ROW},	   {"machine", FILTER_MACHINE},	  {"cpu", FILTER_CPU},
-	{"thread", FILTER_THREAD}, {"process", FILTER_PROCESS},	  {"container", FILTER_CONTAINER},
-	{"tid", FILTER_TID},	   {"pid", FILTER_PID},		  {"duration", FILTER_DURATION},
+	{"label", FILTER_LABEL},     {"state", FILTER_LABEL},	  {"mode", FILTER_MODE},
+	{"row", FILTER_ROW},	     {"machine", FILTER_MACHINE}, {"cpu", FILTER_CPU},
+	{"thread", FILTER_THREAD},   {"process", FILTER_PROCESS}, {"container", FILTER_CONTAINER},
+	{"tid", FILTER_TID},	     {"pid", FILTER_PID},	  {"duration", FILTER_DURATION},
 	{"length", FILTER_DURATION}, {"start", FILTER_START},	  {"begin", FILTER_START},
 	{"end", FILTER_END},
 };
@@ -31,9 +31,9 @@ static const struct {
 	const char *name;
 	enum filter_op op;
 } operators[] = {
-	{"==", FILTER_EQUAL},	{"!=", FILTER_UNEQUAL}, {"<=", FILTER_AT_MOST},
-	{">=", FILTER_AT_LEAST}, {"=", FILTER_EQUAL},	{"<", FILTER_LESS},
-	{">", FILTER_GREATER},	{"contains", FILTER_CONTAINS}, {"matches", FILTER_MATCHES},
+	{"==", FILTER_EQUAL},	     {"!=", FILTER_UNEQUAL},	    {"<=", FILTER_AT_MOST},
+	{">=", FILTER_AT_LEAST},     {"=", FILTER_EQUAL},	    {"<", FILTER_LESS},
+	{">", FILTER_GREATER},	     {"contains", FILTER_CONTAINS}, {"matches", FILTER_MATCHES},
 	{"present", FILTER_PRESENT},
 };
 
@@ -57,8 +57,8 @@ static bool take(struct parser *p, const char *token)
 	return true;
 }
 
-/* Where a word ends that is not in quotes: an operator, a blank, or a parenthesis that was not opened in
- * it, as in an expression like (a|b). */
+/* Where a word ends that is not in quotes: an operator, a blank, or a parenthesis that was not
+ * opened in it, as in an expression like (a|b). */
 static size_t word_length(const char *text)
 {
 	unsigned open = 0;
@@ -108,8 +108,8 @@ static bool take_operator(struct parser *p, enum filter_op *out)
 
 		if (strncmp(p->at, operators[i].name, len))
 			continue;
-		if (isalpha((unsigned char)*p->at) && p->at[len] && !isspace((unsigned char)p->at[len]) &&
-		    !strchr(")\"'&|", p->at[len]))
+		if (isalpha((unsigned char)*p->at) && p->at[len] &&
+		    !isspace((unsigned char)p->at[len]) && !strchr(")\"'&|", p->at[len]))
 			continue;
 		p->at += len;
 		*out = operators[i].op;
@@ -172,10 +172,11 @@ static int parse_condition(struct parser *p)
 			n.field = fields[i].field;
 	}
 	if (n.field == FILTER_ANY)
-		return fail(p->err, -EINVAL,
-			    "filter: there is no field \"%s\"; there are label, mode, row, machine, "
-			    "cpu, thread, process, container, tid, pid, duration, start, end",
-			    name);
+		return fail(
+			p->err, -EINVAL,
+			"filter: there is no field \"%s\"; there are label, mode, row, machine, "
+			"cpu, thread, process, container, tid, pid, duration, start, end",
+			name);
 	p->tree->uses_row |= n.field == FILTER_ROW;
 	p->tree->uses_times |= n.field >= FILTER_DURATION;
 	if (n.op != FILTER_PRESENT)
@@ -220,8 +221,7 @@ static int parse_chain(struct parser *p, const char *token, enum filter_op op,
 
 		if (right < 0)
 			return right;
-		left = add_node(p,
-				&(struct filter_node){.op = op, .left = left, .right = right});
+		left = add_node(p, &(struct filter_node){.op = op, .left = left, .right = right});
 	}
 	return left;
 }

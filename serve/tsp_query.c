@@ -171,14 +171,13 @@ bool tsp_query_search(const struct tsp_query *q, unsigned i, int64_t *column, co
 
 const char *tsp_query_filter_strategy(const struct tsp_query *q)
 {
-	return json_string_value(
-		json_object_get(member(q, "filter_query_parameters"), "strategy"));
+	return json_string_value(json_object_get(member(q, "filter_query_parameters"), "strategy"));
 }
 
 const char *tsp_query_filter(const struct tsp_query *q, const char *key, unsigned i)
 {
-	const json_t *map = json_object_get(member(q, "filter_query_parameters"),
-					    "filter_expressions_map");
+	const json_t *map =
+		json_object_get(member(q, "filter_query_parameters"), "filter_expressions_map");
 
 	return json_string_value(json_array_get(json_object_get(map, key), i));
 }

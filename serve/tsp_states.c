@@ -10,9 +10,10 @@
 #define STATES_MAX 200000 /* in one answer */
 #define SAMPLES_MAX 8192  /* of a row */
 #define LABEL_MAX 200
-#define WALKED_MAX 3000000 /* changes looked at for one answer, when a filter is to see all states */
+/* changes looked at for one answer, when a filter is to see all states */
+#define WALKED_MAX 3000000
 #define SAMPLE_WALKED_MAX 64 /* changes of one sample, when a filter is about times */
-#define NOTHING UINT_MAX   /* tags of no state */
+#define NOTHING UINT_MAX     /* tags of no state */
 
 /* A state between samples that a filter wants to see. */
 struct hit {
@@ -112,12 +113,14 @@ static bool may_walk(const struct row *r)
 	return r->walked < WALKED_MAX && !tsp_filter_has_had_enough(r->filter);
 }
 
-/* Notes what is best to be seen of the sample in which it begins; one that lasts longer is one itself. */
+/* Notes what is best to be seen of the sample in which it begins; one that lasts longer is one
+ * itself. */
 static bool note_hit(const struct sonde_interval *i, void *data)
 {
 	struct row *r = data;
 	int64_t begin = i->begin > r->begin ? i->begin : r->begin;
-	unsigned sample = (unsigned)((__int128)(begin - r->begin) * r->samples / (r->end - r->begin));
+	unsigned sample =
+		(unsigned)((__int128)(begin - r->begin) * r->samples / (r->end - r->begin));
 	unsigned tags = i->value ? find_tags(r, i) : NOTHING;
 
 	if (sample < r->samples && tags < r->hits[sample].tags && !(tags & TSP_EXCLUDED))
@@ -133,7 +136,9 @@ static int find_hits(struct row *r)
 	for (unsigned i = 0; i < r->samples; i++)
 		r->hits[i].tags = NOTHING;
 	r->next_hit = 0;
-	return may_walk(r) ? sonde_interval_walk(r->part->run, r->attr, r->begin, r->end, note_hit, r) : 0;
+	return may_walk(r)
+		       ? sonde_interval_walk(r->part->run, r->attr, r->begin, r->end, note_hit, r)
+		       : 0;
 }
 
 /* Puts a sample, or nothing (value 0), with what in it is better to be seen. */
@@ -180,7 +185,8 @@ static unsigned tags_of_sample(struct row *r, int64_t begin, int64_t end, uint32
 
 	if (!r->filter || !tsp_filter_uses_times(r->filter))
 		return find_tags(r, &drawn);
-	if (sonde_interval_walk(r->part->run, r->attr, begin, end, see_longest, &l) || !l.found.value)
+	if (sonde_interval_walk(r->part->run, r->attr, begin, end, see_longest, &l) ||
+	    !l.found.value)
 		return find_tags(r, &drawn);
 	return find_tags(r, &l.found);
 }
@@ -221,8 +227,8 @@ static int put_states(struct row *r, struct error *err)
 	} else if (!ret) {
 		ret = find_hits(r);
 		if (!ret)
-			ret = sonde_pixels_walk(r->part->run, &r->attr, 1, r->begin, r->end, r->samples,
-					   put_pixels, r);
+			ret = sonde_pixels_walk(r->part->run, &r->attr, 1, r->begin, r->end,
+						r->samples, put_pixels, r);
 	}
 	put_left_out(r);
 	return ret ? fail(err, ret, "cannot read the history: %s", strerror(-ret)) : 0;

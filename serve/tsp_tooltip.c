@@ -108,7 +108,8 @@ static int put_vcpu(struct json *j, const struct tsp_entry *e, int64_t t)
 		snprintf(text, sizeof(text), "%u", (unsigned)on.value - 1);
 		json_str(j, "On CPU", text);
 	}
-	if (!sonde_interval_at(run, sonde_attr_of_cpu(run, e->row, "task"), t, &task) && task.value) {
+	if (!sonde_interval_at(run, sonde_attr_of_cpu(run, e->row, "task"), t, &task) &&
+	    task.value) {
 		put_thread(j, e->part, "Guest thread", (int64_t)task.value - 1);
 		put_container(j, e->part, "Container", (int64_t)task.value - 1);
 	}
@@ -135,7 +136,8 @@ static int put_thread_state(struct json *j, const struct tsp_entry *e, int64_t t
 	json_str(j, "State", thread_color(state.value)->name);
 	put_interval(j, e->part, state.begin, state.end);
 	put_container(j, e->part, "Container", e->row);
-	if (!sonde_interval_at(run, sonde_attr_of_thread(run, e->row, "cpu"), t, &cpu) && cpu.value) {
+	if (!sonde_interval_at(run, sonde_attr_of_thread(run, e->row, "cpu"), t, &cpu) &&
+	    cpu.value) {
 		snprintf(text, sizeof(text), "%u", (unsigned)cpu.value - 1);
 		json_str(j, "CPU", text);
 	}

@@ -217,8 +217,9 @@ static int put_exits(const struct chart *x, const struct tsp_part *p, double *va
 			put_vcpu_exits(x, p, &counts, row, values);
 		ret = ret == -ENOENT ? 0 : ret;
 		if (counts.about)
-			snprintf(x->call->message, sizeof(x->call->message),
-				 "there are so many exits in this window that rates are estimated: zoom in");
+			snprintf(
+				x->call->message, sizeof(x->call->message),
+				"there are so many exits in this window that rates are estimated: zoom in");
 	}
 	exit_counts_release(&counts);
 	return ret;

@@ -22,8 +22,8 @@ static void take(struct start *s, const struct event *e)
 
 	s->depth += event_has_use(e->kind, EVENT_HANDLER_BEGIN) -
 		    event_has_use(e->kind, EVENT_HANDLER_END);
-	s->broken |= e->kind == EV_LOST || event_has_use(e->kind, EVENT_IN_KVM) ||
-		     s->depth < 0 || (s->tid >= 0 && tid >= 0 && tid != s->tid);
+	s->broken |= e->kind == EV_LOST || event_has_use(e->kind, EVENT_IN_KVM) || s->depth < 0 ||
+		     (s->tid >= 0 && tid >= 0 && tid != s->tid);
 	if (tid >= 0)
 		s->tid = tid;
 	s->settled = e->kind == EV_SCHED_SWITCH;
@@ -157,10 +157,10 @@ int cover_find(struct cover *c, struct trace *t)
 
 		/* The last element is for those of an unknown CPU. */
 		if (s->trace->format != TRACE_FOLDED && !s->trace->user_space)
-			ret = cover_stream(&c->cpus[s->cpu >= 0 && (unsigned)s->cpu < c->nr
-							    ? (unsigned)s->cpu
-							    : c->nr],
-					   s, &c->all.first);
+			ret = cover_stream(
+				&c->cpus[s->cpu >= 0 && (unsigned)s->cpu < c->nr ? (unsigned)s->cpu
+										 : c->nr],
+				s, &c->all.first);
 	}
 	c->unnumbered = c->cpus[c->nr].there;
 	sum_up(c);

@@ -16,13 +16,13 @@
  * stream goes, a trace.dat page does not.
  */
 struct cpu_cover {
-	bool there;	 /* it has a stream */
-	bool any;	 /* ... of which something can be read */
-	bool late;	 /* ... what was recorded first is not there */
-	bool ends;	 /* ... which says when it ends */
-	bool cut;	 /* ... or whose end is missing: events follow its last */
-	uint64_t first;	 /* ticks: from here on nothing is missing; UINT64_MAX without any */
-	uint64_t last;	 /* that moment, or its last event's */
+	bool there;	/* it has a stream */
+	bool any;	/* ... of which something can be read */
+	bool late;	/* ... what was recorded first is not there */
+	bool ends;	/* ... which says when it ends */
+	bool cut;	/* ... or whose end is missing: events follow its last */
+	uint64_t first; /* ticks: from here on nothing is missing; UINT64_MAX without any */
+	uint64_t last;	/* that moment, or its last event's */
 	uint64_t last_event;
 	int32_t running; /* TID that has had it since @first, by its first switch; -1 unknown */
 };
@@ -30,9 +30,9 @@ struct cpu_cover {
 struct cover {
 	struct cpu_cover *cpus; /* owned; by number */
 	unsigned nr;
-	struct cpu_cover all;	/* of them: first, and the last event (LTTng writes out its
-				   last packets, and says when, some time after it has stopped) */
-	bool unnumbered;	/* there are streams of unknown CPUs: any may be any's */
+	struct cpu_cover all; /* of them: first, and the last event (LTTng writes out its
+				 last packets, and says when, some time after it has stopped) */
+	bool unnumbered;      /* there are streams of unknown CPUs: any may be any's */
 };
 
 /* 0 or -ENOMEM; release it either way. */

@@ -33,7 +33,8 @@
 #define VMX_EXIT_VMRESUME 24
 #define VMX_EXIT_VMXON 27
 
-/* What comes with a VMX exit reason, in the same number: a bus lock, an enclave, an entry that failed ... (bits 25 to 29, 31). */
+/* What comes with a VMX exit reason, in the same number: a bus lock, an enclave, an entry that
+ * failed ... (bits 25 to 29, 31). */
 #define VMX_FLAGS INT64_C(0xbe000000)
 
 /* The reason alone. */
@@ -91,8 +92,7 @@ static inline bool exit_of_hypervisor(int64_t reason, int64_t isa)
 	reason = exit_basic(reason, isa);
 	if (isa == ISA_VMX)
 		return reason >= VMX_EXIT_VMCLEAR && reason <= VMX_EXIT_VMXON;
-	return reason == SVM_EXIT_VMRUN ||
-	       (reason >= SVM_EXIT_VMLOAD && reason <= SVM_EXIT_CLGI);
+	return reason == SVM_EXIT_VMRUN || (reason >= SVM_EXIT_VMLOAD && reason <= SVM_EXIT_CLGI);
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 static const struct trace_ops *const formats[] = {&dat_trace_ops, &ctf_trace_ops, &hyper_trace_ops,
-					       &folded_trace_ops, &perf_trace_ops};
+						  &folded_trace_ops, &perf_trace_ops};
 
 static const struct trace_ops *find_format(const char *path)
 {
@@ -43,10 +43,11 @@ static int open_as(struct trace **out, const struct trace_ops *ops, const char *
 
 static int no_trace(const char *path, struct error *err)
 {
-	return fail(err, -EINVAL,
-		    "%s is not a trace: no trace.dat or perf.data file, and no directory with a CTF "
-		    "\"metadata\" file",
-		    path);
+	return fail(
+		err, -EINVAL,
+		"%s is not a trace: no trace.dat or perf.data file, and no directory with a CTF "
+		"\"metadata\" file",
+		path);
 }
 
 int trace_open(struct trace **out, const char *path, struct error *err)

@@ -123,8 +123,7 @@ enum ht_origin call_origins_of(struct call_origins *o, const struct stream *s,
 
 	if (e->kind == EV_KVM_NESTED_HYPERCALL || s->trace->format == TRACE_FOLDED)
 		return by_record(s, e);
-	if (!x || !(x->kinds & as) ||
-	    (x->has_left && (o->is_one_stream || x->time < o->lost_to)))
+	if (!x || !(x->kinds & as) || (x->has_left && (o->is_one_stream || x->time < o->lost_to)))
 		return HT_ORIGIN_UNKNOWN;
 	x->kinds &= (uint8_t)~as;
 	return ht_origin_of_rip(x->rip);

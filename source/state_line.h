@@ -82,7 +82,7 @@ enum state_cause state_cause(const struct state_line *l);
 struct state_block {
 	bool open;
 	enum state_cause cause;
-	int32_t tid;      /* who writes it; -1 not told */
+	int32_t tid;	  /* who writes it; -1 not told */
 	uint64_t ignored; /* lines outside any block, or of another thread */
 };
 

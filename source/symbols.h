@@ -14,7 +14,7 @@ struct symbols {
 	struct symbol {
 		uint64_t address;
 		uint32_t at; /* of its line in the text */
-	} *list; /* owned; by address */
+	} * list;	     /* owned; by address */
 	uint32_t nr;
 };
 

@@ -40,28 +40,37 @@ enum trace_format { TRACE_CTF, TRACE_DAT, TRACE_HYPER, TRACE_FOLDED, TRACE_PERF 
 
 enum clock_kind {
 	CLOCK_UNKNOWN,
-	CLOCK_MONO,     /* CLOCK_MONOTONIC, nanoseconds */
-	CLOCK_BOOT,     /* CLOCK_BOOTTIME */
-	CLOCK_REAL,     /* wall clock */
-	CLOCK_TSC,      /* raw cycle counter of the machine */
-	CLOCK_LOCAL,    /* ftrace "local"/"global"/"perf": sched_clock(), nanoseconds */
-	CLOCK_COUNTER,  /* order only, no time */
+	CLOCK_MONO,    /* CLOCK_MONOTONIC, nanoseconds */
+	CLOCK_BOOT,    /* CLOCK_BOOTTIME */
+	CLOCK_REAL,    /* wall clock */
+	CLOCK_TSC,     /* raw cycle counter of the machine */
+	CLOCK_LOCAL,   /* ftrace "local"/"global"/"perf": sched_clock(), nanoseconds */
+	CLOCK_COUNTER, /* order only, no time */
 };
 
 struct trace_clock {
 	enum clock_kind kind;
-	char name[32];        /* as in the file: "monotonic", "x86-tsc", ... */
-	uint64_t freq_hz;     /* ticks per second; 0 = the file does not say */
-	int64_t offset_ns;    /* add to ticks-in-ns for the tracer's wall-clock time */
+	char name[32];	   /* as in the file: "monotonic", "x86-tsc", ... */
+	uint64_t freq_hz;  /* ticks per second; 0 = the file does not say */
+	int64_t offset_ns; /* add to ticks-in-ns for the tracer's wall-clock time */
 	bool offset_known;
-	uint8_t uuid[16];     /* same uuid = same clock; all zero when there is none */
-	int64_t shift_ticks;  /* trace.dat TIME_SHIFT: the first of trace->shifts, not applied */
+	uint8_t uuid[16];    /* same uuid = same clock; all zero when there is none */
+	int64_t shift_ticks; /* trace.dat TIME_SHIFT: the first of trace->shifts, not applied */
 	bool shift_known;
 };
 
 /* How a field is stored is the reader's own business; this is what it means to a person. */
-enum field_class { FIELD_INT, FIELD_UINT, FIELD_FLOAT, FIELD_ENUM, FIELD_STRING, FIELD_ARRAY,
-		   FIELD_STRUCT, FIELD_VARIANT, FIELD_BLOB };
+enum field_class {
+	FIELD_INT,
+	FIELD_UINT,
+	FIELD_FLOAT,
+	FIELD_ENUM,
+	FIELD_STRING,
+	FIELD_ARRAY,
+	FIELD_STRUCT,
+	FIELD_VARIANT,
+	FIELD_BLOB
+};
 
 struct field_desc {
 	const char *name; /* without the leading '_' of CTF */
@@ -69,24 +78,24 @@ struct field_desc {
 };
 
 struct event_type {
-	const char *name;      /* the tracer's own: "kvm_x86_exit", "sched_switch" */
-	uint64_t id;           /* in the file */
-	uint16_t kind;         /* enum event_kind */
-	int32_t syscall;       /* LTTng syscall_entry_x/syscall_exit_x: index into
-				  trace->syscall_names; -1 else */
-	const char *system;    /* ftrace: "sched", "kvm"; "" else */
+	const char *name;   /* the tracer's own: "kvm_x86_exit", "sched_switch" */
+	uint64_t id;	    /* in the file */
+	uint16_t kind;	    /* enum event_kind */
+	int32_t syscall;    /* LTTng syscall_entry_x/syscall_exit_x: index into
+			       trace->syscall_names; -1 else */
+	const char *system; /* ftrace: "sched", "kvm"; "" else */
 	const struct field_desc *fields;
 	unsigned nr_fields;
-	const void *reader;    /* the reader's own decoding plan */
+	const void *reader; /* the reader's own decoding plan */
 };
 
 struct packet {
-	uint64_t begin, end;        /* ticks; end may be 0 when only decoding can tell */
-	uint64_t offset_bytes;      /* in the stream's file */
+	uint64_t begin, end;   /* ticks; end may be 0 when only decoding can tell */
+	uint64_t offset_bytes; /* in the stream's file */
 	uint64_t len_bytes;
-	uint64_t unpacked_bytes;    /* 0: it is not packed */
-	uint64_t lost;              /* events lost just before this packet, or (CTF) during it;
-				       UINT64_MAX = unknown number, but some */
+	uint64_t unpacked_bytes; /* 0: it is not packed */
+	uint64_t lost;		 /* events lost just before this packet, or (CTF) during it;
+				    UINT64_MAX = unknown number, but some */
 };
 
 struct trace;
@@ -96,11 +105,11 @@ enum stream_start { START_NOT_TOLD, START_WHOLE, START_MISSING };
 
 struct stream {
 	struct trace *trace;
-	const char *path;           /* for messages */
-	const char *buffer;         /* trace.dat: name of the buffer instance; "" else */
-	int cpu;                    /* -1 unknown */
+	const char *path;   /* for messages */
+	const char *buffer; /* trace.dat: name of the buffer instance; "" else */
+	int cpu;	    /* -1 unknown */
 	enum stream_start start;
-	bool cut;                   /* its end is missing; without any packet: all of it */
+	bool cut; /* its end is missing; without any packet: all of it */
 	struct packet *packets;
 	uint32_t nr_packets;
 	const void *reader;
@@ -108,16 +117,16 @@ struct stream {
 
 /* A loss, summed: for the result. */
 struct trace_loss {
-	uint64_t events;       /* known number of lost events */
-	uint64_t unknown;      /* places where events were lost and nobody counted them */
-	uint64_t packets;      /* packets missing by sequence number */
-	uint64_t bytes_skipped;/* bytes of the file that could not be decoded */
+	uint64_t events;	/* known number of lost events */
+	uint64_t unknown;	/* places where events were lost and nobody counted them */
+	uint64_t packets;	/* packets missing by sequence number */
+	uint64_t bytes_skipped; /* bytes of the file that could not be decoded */
 };
 
 /* What trace-cmd knew of a guest that it traced together with this host (trace.dat, GUEST). */
 struct trace_guest {
 	const char *name;
-	uint64_t trace_id;       /* of the guest's own trace file */
+	uint64_t trace_id;	 /* of the guest's own trace file */
 	const int32_t *vcpu_tid; /* host thread of each of the guest's CPUs, by CPU; -1 not told */
 	unsigned nr_vcpus;
 };
@@ -145,43 +154,44 @@ struct trace_ops;
 struct trace {
 	enum trace_format format;
 	const char *path;
-	char **paths;               /* owned: all that it is made of; the first is @path */
+	char **paths; /* owned: all that it is made of; the first is @path */
 	unsigned nr_paths;
-	char tracer[32];            /* "lttng-modules 2.13.9", "trace-cmd 3.1.6" */
-	char hostname[65];          /* "" when the file does not say */
-	char release[65];           /* kernel release */
-	unsigned nr_cpus_named;     /* the last of nr_cpus: named by events, and without a stream,
+	char tracer[32];	    /* "lttng-modules 2.13.9", "trace-cmd 3.1.6" */
+	char hostname[65];	    /* "" when the file does not say */
+	char release[65];	    /* kernel release */
+	unsigned nr_cpus_named;	    /* the last of nr_cpus: named by events, and without a stream,
 				       which is among the problems (source/cover.h) */
-	uint8_t uuid[16];           /* of the trace; zero when none */
-	uint64_t trace_id;          /* trace.dat TRACEID; 0 when none */
+	uint8_t uuid[16];	    /* of the trace; zero when none */
+	uint64_t trace_id;	    /* trace.dat TRACEID; 0 when none */
 	struct trace_guest *guests; /* trace.dat of a host: guests traced along with it */
 	unsigned nr_guests;
-	uint64_t peer_trace_id;     /* trace.dat of a guest: its host's trace_id; 0 when none */
+	uint64_t peer_trace_id;	    /* trace.dat of a guest: its host's trace_id; 0 when none */
 	struct trace_shift *shifts; /* trace.dat of a guest: towards that host */
 	unsigned nr_shifts;
-	struct trace_comm *comms;   /* trace.dat CMDLINES */
+	struct trace_comm *comms; /* trace.dat CMDLINES */
 	unsigned nr_comms;
-	bool lttng;                 /* dialect: LTTng names and state numbers, else ftrace's */
-	bool user_space;            /* of processes (LTTng-UST), not of a kernel: no event of it
-				       says what a CPU does, and each is a mark */
-	bool vcpu_id_unsound;       /* kvm_entry.vcpu_id carries a pointer (lttng-modules on 6.1) */
+	bool lttng;	      /* dialect: LTTng names and state numbers, else ftrace's */
+	bool user_space;      /* of processes (LTTng-UST), not of a kernel: no event of it
+				 says what a CPU does, and each is a mark */
+	bool vcpu_id_unsound; /* kvm_entry.vcpu_id carries a pointer (lttng-modules on 6.1) */
 	struct trace_clock clock;
 	struct stream *streams;
 	unsigned nr_streams;
 	unsigned nr_cpus;
 	struct event_type *types;
 	unsigned nr_types;
-	const char **syscall_names; /* LTTng: from event names; index = event_type.syscall.  NULL for
-				       ftrace, where numbers are x86-64's, see source/syscalls.h */
+	const char *
+		*syscall_names; /* LTTng: from event names; index = event_type.syscall.  NULL for
+				   ftrace, where numbers are x86-64's, see source/syscalls.h */
 	unsigned nr_syscall_names;
-	struct trace_loss loss;     /* final when every cursor is done */
-	uint64_t excerpt_of;        /* ... as well: so many events its recorder counted, ... */
-	uint64_t excerpt;           /* ... and so many, fewer, are there; both 0: not told */
+	struct trace_loss loss; /* final when every cursor is done */
+	uint64_t excerpt_of;	/* ... as well: so many events its recorder counted, ... */
+	uint64_t excerpt;	/* ... and so many, fewer, are there; both 0: not told */
 	struct problems problems;
-	uint64_t len_bytes;         /* size of the event data on disk, for progress */
+	uint64_t len_bytes; /* size of the event data on disk, for progress */
 	const struct trace_ops *ops;
-	void *reader;               /* the reader's own, released by ops->release */
-	struct trace **parts;       /* owned: joined to this one; see trace_join() */
+	void *reader;	      /* the reader's own, released by ops->release */
+	struct trace **parts; /* owned: joined to this one; see trace_join() */
 	unsigned nr_parts;
 	struct stream *own_streams; /* without those of parts, when there are parts */
 	unsigned nr_own_streams;
@@ -189,8 +199,8 @@ struct trace {
 	unsigned nr_own_types;
 };
 
-/* Opens a trace.dat or perf.data file, a directory that holds a CTF "metadata" file, or a file of a guest's blocks
- * (docs/formats/hypertrace.md). */
+/* Opens a trace.dat or perf.data file, a directory that holds a CTF "metadata" file, or a file of a
+ * guest's blocks (docs/formats/hypertrace.md). */
 int trace_open(struct trace **out, const char *path, struct error *err);
 void trace_release(struct trace *t);
 
@@ -249,9 +259,9 @@ struct cursor {
 	bool wants[EV_NR_KINDS]; /* a byte each: readers ask of every event */
 	uint32_t packet;	 /* being decoded */
 	uint32_t packet_end;
-	uint64_t from;         /* ticks */
+	uint64_t from;	       /* ticks */
 	uint64_t records_left; /* UINT64_MAX from cursor_init() */
-	void *buffer;          /* the reader's own, freed by cursor_release */
+	void *buffer;	       /* the reader's own, freed by cursor_release */
 };
 
 int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr, kinds_t want,
@@ -275,9 +285,9 @@ struct field_value {
 		uint64_t u;
 		double f;
 	};
-	const char *text;      /* strings, enum labels; not always NUL-terminated */
-	size_t len;            /* of text in bytes, or number of elements of an array */
-	const int64_t *elems;  /* arrays of integers; scratch of the calling thread */
+	const char *text;     /* strings, enum labels; not always NUL-terminated */
+	size_t len;	      /* of text in bytes, or number of elements of an array */
+	const int64_t *elems; /* arrays of integers; scratch of the calling thread */
 };
 
 /* Finds a payload field by name; 0, -ENOENT when the event has none such. */
@@ -311,7 +321,7 @@ int trace_set_paths(struct trace *t, const char *const *paths, unsigned nr);
 struct trace_ops {
 	bool (*probe)(const char *path);
 	int (*open)(struct trace *t, struct error *err); /* t->path and t->paths are set */
-	bool takes_parts;                                /* ... which may be several */
+	bool takes_parts;				 /* ... which may be several */
 	/* @t describes all that is in @part; NULL: when their types' numbers mean the same. */
 	bool (*covers)(const struct trace *t, const struct trace *part);
 	void (*release)(struct trace *t);

@@ -124,7 +124,8 @@ static const struct sql_column losses_columns[] = {
 	COLUMN(struct sonde_loss, "cpu", INT, cpu, "number of its CPU"),
 	COLUMN(struct sonde_loss, "begin", TIME, begin, "from when on"),
 	COLUMN(struct sonde_loss, "end", TIME, end, "until when"),
-	COLUMN(struct sonde_loss, "events", INT, events, "how many; NULL: nobody counted those of this gap"),
+	COLUMN(struct sonde_loss, "events", INT, events,
+	       "how many; NULL: nobody counted those of this gap"),
 	COLUMN_ROW_OF(struct sonde_loss, "machine", MACHINE, machine),
 };
 ROWS_TABLE(losses, struct sonde_loss, 100, "places where events were lost");

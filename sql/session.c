@@ -80,8 +80,8 @@ static int authorize(void *data, int action, const char *a, const char *b, const
 		return SQLITE_OK;
 	if (action == SQLITE_PRAGMA && is_one_of(a, pragmas))
 		return SQLITE_OK;
-	/* So SQLite asks when it makes its own table functions known (json_each()); a query that says
-	 * so is refused elsewhere. */
+	/* So SQLite asks when it makes its own table functions known (json_each()); a query that
+	 * says so is refused elsewhere. */
 	if (action == SQLITE_UPDATE && is_one_of(a, masters))
 		return SQLITE_OK;
 	/* What is made is noted in a table first. */

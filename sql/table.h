@@ -74,7 +74,7 @@ struct sql_table {
 	 * one value of that is asked for. */
 	const char *sorted_by, *sorted_when;
 	bool window; /* it has the columns SQL_WINDOW */
-	bool all; /* its window is all of the run, others' what was traced: it has no shares */
+	bool all;    /* its window is all of the run, others' what was traced: it has no shares */
 };
 
 struct sql_cursor {

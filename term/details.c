@@ -105,7 +105,8 @@ static int physical_cpu(const struct scene *s, int64_t vcpu)
 			return -1;
 		if (m.parent < 0)
 			return cpu.number;
-		if (sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "on"), s->view.cursor, &on) ||
+		if (sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "on"), s->view.cursor,
+				      &on) ||
 		    !on.value)
 			return -1;
 		vcpu = sonde_find_cpu(s->run, (unsigned)m.parent, (int)on.value - 1);
@@ -132,7 +133,8 @@ static void say_vcpu(struct sheet *sheet, int64_t vcpu)
 		vcpu_wait_text(s->run, vcpu, at, text, sizeof(text));
 	if (*text)
 		say(sheet, TTY_PLAIN, "%s", text);
-	if (!sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "task"), at, &task) && task.value) {
+	if (!sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "task"), at, &task) &&
+	    task.value) {
 		sonde_thread_label(s->run, (int64_t)task.value - 1, label, sizeof(label));
 		say(sheet, TTY_PLAIN, "its kernel has %s on it%s", label,
 		    in_container(s, (int64_t)task.value - 1, text, sizeof(text)));
@@ -151,14 +153,16 @@ static void say_thread(struct sheet *sheet, int64_t thread)
 	struct sonde_machine m;
 
 	if (sonde_thread_get(s->run, thread, &t) || sonde_machine_get(s->run, t.machine, &m) ||
-	    sonde_interval_at(s->run, sonde_attr_of_thread(s->run, thread, "state"), s->view.cursor, &state))
+	    sonde_interval_at(s->run, sonde_attr_of_thread(s->run, thread, "state"), s->view.cursor,
+			      &state))
 		return;
 	sonde_thread_label(s->run, thread, label, sizeof(label));
 	say(sheet, TTY_BOLD, "%s on %s is %s, for %s%s", label, m.name,
 	    state.value ? thread_color(state.value)->name : "not there",
 	    length_text(s, state.end - state.begin, length),
 	    in_container(s, thread, container, sizeof(container)));
-	if (!sonde_interval_at(s->run, sonde_attr_of_thread(s->run, thread, "cpu"), s->view.cursor, &cpu) &&
+	if (!sonde_interval_at(s->run, sonde_attr_of_thread(s->run, thread, "cpu"), s->view.cursor,
+			       &cpu) &&
 	    cpu.value)
 		snprintf(where, sizeof(where), ", CPU %u of it", cpu.value - 1);
 	say(sheet, TTY_FAINT, "process %lld, its parent %lld%s", (long long)t.pid,
@@ -181,7 +185,8 @@ static void say_all(struct sheet *sheet)
 
 		sonde_cpu_get(s->run, row, &cpu);
 		number = cpu.number;
-		if (sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, row, "runs"), s->view.cursor, &now))
+		if (sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, row, "runs"),
+				      s->view.cursor, &now))
 			continue;
 		sonde_context_label(s->run, (int64_t)now.value - 1, label, sizeof(label));
 		say(sheet, TTY_PLAIN, "CPU %d  %s", number, label);

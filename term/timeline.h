@@ -15,8 +15,8 @@ struct timeline_view {
 	int64_t begin, end; /* shown at first */
 	const char *filter; /* to begin with; NULL none */
 	bool (*stop)(void); /* a signal came */
-	/* Called for each bookmark that is left, in the order of time, when the screen has been given
-	 * back: nobody else keeps them.  NULL: they are lost. */
+	/* Called for each bookmark that is left, in the order of time, when the screen has been
+	 * given back: nobody else keeps them.  NULL: they are lost. */
 	void (*bookmark)(int64_t t, const char *note, void *data);
 	void *data;
 };

@@ -22,8 +22,8 @@ enum sonde_finding { SONDE_FAULT, SONDE_NOTE };
 SONDE_API int sonde_check_sized(const char *path,
 				void (*finding)(enum sonde_finding kind, const char *text,
 						void *data),
-				void *data, struct sonde_check_result *result,
-				size_t result_bytes, struct sonde_error *err);
+				void *data, struct sonde_check_result *result, size_t result_bytes,
+				struct sonde_error *err);
 
 /** sonde_check - read a history, a trace or a directory of traces whole, and say what is wrong
  * @finding: called with a sentence for each; a path of which only notes are said is sound
@@ -33,11 +33,10 @@ SONDE_API int sonde_check_sized(const char *path,
  * physical CPU the time per context adds up to the length of the run.  A trace: everything the
  * reader reports, and everything the tracer lost.
  */
-static inline int sonde_check(const char *path,
-			      void (*finding)(enum sonde_finding kind, const char *text,
-					      void *data),
-			      void *data, struct sonde_check_result *result,
-			      struct sonde_error *err)
+static inline int
+sonde_check(const char *path,
+	    void (*finding)(enum sonde_finding kind, const char *text, void *data), void *data,
+	    struct sonde_check_result *result, struct sonde_error *err)
 {
 	return sonde_check_sized(path, finding, data, result, sizeof(*result), err);
 }

@@ -86,11 +86,11 @@ struct sonde_events_clock {
 };
 
 SONDE_API int sonde_events_clock_get_sized(const struct sonde_events *e, unsigned machine,
-				       struct sonde_events_clock *out, size_t out_bytes);
+					   struct sonde_events_clock *out, size_t out_bytes);
 
 /** sonde_events_clock_get - -ENOENT when there is no such machine */
 static inline int sonde_events_clock_get(const struct sonde_events *e, unsigned machine,
-				     struct sonde_events_clock *out)
+					 struct sonde_events_clock *out)
 {
 	return sonde_events_clock_get_sized(e, machine, out, sizeof(*out));
 }

@@ -8,8 +8,8 @@ SONDE_BEGIN
 
 /*
  * Facts: what an analysis found, as rows with typed columns.  Every way of telling (report, JSON,
- * pictures) reads the same rows.  Cells are made of what their run holds, some when they are first asked
- * for: use facts in the thread that uses their run, and free them before it is closed.
+ * pictures) reads the same rows.  Cells are made of what their run holds, some when they are first
+ *asked for: use facts in the thread that uses their run, and free them before it is closed.
  *
  *	struct sonde_facts *f;
  *	if (sonde_facts_get(&f, run, "preemption", begin, end, &err))
@@ -67,20 +67,21 @@ SONDE_API int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, c
 			      int64_t begin, int64_t end, struct sonde_error *err);
 
 /** sonde_critical_path - what a thread (a row) waited for in [begin, end), step by step
- * Backwards from the end through wake-ups, interrupts, vCPUs and threads of hosts; the steps come in
- * order of time and partition the window, up to the thread's end where that is earlier (-ERANGE when it
- * ended before the window).  Their columns are those of sonde_facts_analysis().
+ * Backwards from the end through wake-ups, interrupts, vCPUs and threads of hosts; the steps come
+ * in order of time and partition the window, up to the thread's end where that is earlier (-ERANGE
+ * when it ended before the window).  Their columns are those of sonde_facts_analysis().
  */
 SONDE_API int sonde_critical_path(struct sonde_facts **out, struct sonde_run *run, int64_t thread,
 				  int64_t begin, int64_t end, struct sonde_error *err);
 
 /** sonde_compare - what changed from a window of one run to a window of another
- * A row per measure (a machine's or vCPU's share of time in a state, rate of exits ...), matched by the
- * names of machines, else by their place, with the change, its limits, and how likely chance alone makes it.
+ * A row per measure (a machine's or vCPU's share of time in a state, rate of exits ...), matched by
+ * the names of machines, else by their place, with the change, its limits, and how likely chance
+ * alone makes it.
  */
-SONDE_API int sonde_compare(struct sonde_facts **out, struct sonde_run *before, int64_t before_begin,
-			    int64_t before_end, struct sonde_run *after, int64_t after_begin,
-			    int64_t after_end, struct sonde_error *err);
+SONDE_API int sonde_compare(struct sonde_facts **out, struct sonde_run *before,
+			    int64_t before_begin, int64_t before_end, struct sonde_run *after,
+			    int64_t after_begin, int64_t after_end, struct sonde_error *err);
 
 /** sonde_vms - the fact "vms" over several runs: profiles of all their VMs, grouped together
  * @names: what each run is called in the answer

@@ -31,8 +31,9 @@ SONDE_API int sonde_run_open(struct sonde_run **out, const char *path, struct so
 SONDE_API void sonde_run_close(struct sonde_run *run);
 
 /** sonde_run_again - the same run once more, for another thread
- * A run is used by one thread at a time.  What does not change (names, rows) is shared, so this costs
- * little memory and no time; each is closed for itself, in any order.  @of may be in use meanwhile.
+ * A run is used by one thread at a time.  What does not change (names, rows) is shared, so this
+ * costs little memory and no time; each is closed for itself, in any order.  @of may be in use
+ * meanwhile.
  */
 SONDE_API int sonde_run_again(struct sonde_run **out, const struct sonde_run *of,
 			      struct sonde_error *err);
@@ -40,12 +41,14 @@ SONDE_API int sonde_run_again(struct sonde_run **out, const struct sonde_run *of
 /** sonde_run_path - the path it was opened by */
 SONDE_API const char *sonde_run_path(const struct sonde_run *run);
 
-/** sonde_run_file - which file it is, as text, which differs for every other file and once it is changed
- * For who keeps what was computed from a run.  Returns what snprintf() returns; 128 bytes are enough.
+/** sonde_run_file - which file it is, as text, which differs for every other file and once it is
+ * changed For who keeps what was computed from a run.  Returns what snprintf() returns; 128 bytes
+ * are enough.
  */
 SONDE_API int sonde_run_file(const struct sonde_run *run, char *buf, size_t room);
 
-/** sonde_run_begin, sonde_run_end - time of the first event of all traces, and behind the last one */
+/** sonde_run_begin, sonde_run_end - time of the first event of all traces, and behind the last one
+ */
 SONDE_API int64_t sonde_run_begin(const struct sonde_run *run);
 SONDE_API int64_t sonde_run_end(const struct sonde_run *run);
 
@@ -56,7 +59,8 @@ SONDE_API int64_t sonde_run_end(const struct sonde_run *run);
  */
 SONDE_API void sonde_run_traced(const struct sonde_run *run, int64_t *begin, int64_t *end);
 
-/** sonde_run_complete - false when the writer was killed or the file cut off: the run then ends there */
+/** sonde_run_complete - false when the writer was killed or the file cut off: the run then ends
+ * there */
 SONDE_API bool sonde_run_complete(const struct sonde_run *run);
 
 /** sonde_run_ticks_are_ns - false when times are cycles of a counter of unknown rate */
@@ -184,8 +188,8 @@ enum sonde_mode {
  * @thread: row, -1 unknown
  * @detail: irq, vector, softirq number or exit reason; -1 none
  * @detail_text: the same in words ("openat", "TIMER", "HLT"), "" when there is none
- * @serves: hypervisor: row of the vCPU it works for, -1 a guest of the thread's vCPU, not known which;
- *	else -1
+ * @serves: hypervisor: row of the vCPU it works for, -1 a guest of the thread's vCPU, not known
+ *which; else -1
  * @vmm: hypervisor: reason for which KVM has left the exit to the VMM's user space; else -1
  */
 struct sonde_context {
@@ -266,11 +270,11 @@ enum sonde_cause {
 	SONDE_CAUSE_TIMER,
 	SONDE_CAUSE_DISK,
 	SONDE_CAUSE_NETWORK,
-	SONDE_CAUSE_IPI, /* another vCPU of the VM */
+	SONDE_CAUSE_IPI,    /* another vCPU of the VM */
 	SONDE_CAUSE_DEVICE, /* another device, or it is not known which */
-	SONDE_CAUSE_VMM, /* woken without an interrupt */
-	SONDE_CAUSE_HOST, /* had not halted: waited inside the host */
-	SONDE_CAUSE_NONE, /* did not wait: the interrupt was there before it halted */
+	SONDE_CAUSE_VMM,    /* woken without an interrupt */
+	SONDE_CAUSE_HOST,   /* had not halted: waited inside the host */
+	SONDE_CAUSE_NONE,   /* did not wait: the interrupt was there before it halted */
 	SONDE_NR_CAUSES
 };
 
@@ -282,8 +286,9 @@ enum sonde_off {
 	SONDE_OFF_CLASS,  /* a thread of a real-time or deadline class had to run */
 	SONDE_OFF_MOVED,  /* to be moved to another CPU */
 	SONDE_OFF_QUOTA,  /* its cgroup's quota was used up */
-	SONDE_OFF_READY,  /* it has been woken, or its quota is there again: it waits for its turn */
-	SONDE_OFF_THROTTLED, /* of an attribute's value: SONDE_OFF_QUOTA, as the kernel itself said */
+	SONDE_OFF_READY, /* it has been woken, or its quota is there again: it waits for its turn */
+	SONDE_OFF_THROTTLED, /* of an attribute's value: SONDE_OFF_QUOTA, as the kernel itself said
+			      */
 	SONDE_NR_OFFS
 };
 
@@ -344,8 +349,8 @@ SONDE_API int64_t sonde_nr_marks(const struct sonde_run *run);
 
 /*
  * Rows by number: sonde_machine_get(run, row, &machine) and so on; O(1).  A row that does not exist
- * gives -ENOENT and leaves *out zeroed.  Each is an inline call of a function that is told the size of the
- * caller's struct, see sonde/types.h.
+ * gives -ENOENT and leaves *out zeroed.  Each is an inline call of a function that is told the size
+ * of the caller's struct, see sonde/types.h.
  */
 #define SONDE_ROW(name)                                                                            \
 	static inline int sonde_##name##_get(const struct sonde_run *run, int64_t row,             \
@@ -355,37 +360,37 @@ SONDE_API int64_t sonde_nr_marks(const struct sonde_run *run);
 	}
 
 SONDE_API int sonde_machine_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_machine *out, size_t out_bytes);
-SONDE_API int sonde_cpu_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_cpu *out, size_t out_bytes);
+				      struct sonde_machine *out, size_t out_bytes);
+SONDE_API int sonde_cpu_get_sized(const struct sonde_run *run, int64_t row, struct sonde_cpu *out,
+				  size_t out_bytes);
 SONDE_API int sonde_thread_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_thread *out, size_t out_bytes);
+				     struct sonde_thread *out, size_t out_bytes);
 SONDE_API int sonde_pid_ns_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_pid_ns *out, size_t out_bytes);
+				     struct sonde_pid_ns *out, size_t out_bytes);
 SONDE_API int sonde_context_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_context *out, size_t out_bytes);
+				      struct sonde_context *out, size_t out_bytes);
 SONDE_API int sonde_clock_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_clock *out, size_t out_bytes);
-SONDE_API int sonde_loss_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_loss *out, size_t out_bytes);
+				    struct sonde_clock *out, size_t out_bytes);
+SONDE_API int sonde_loss_get_sized(const struct sonde_run *run, int64_t row, struct sonde_loss *out,
+				   size_t out_bytes);
 SONDE_API int sonde_problem_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_problem *out, size_t out_bytes);
+				      struct sonde_problem *out, size_t out_bytes);
 SONDE_API int sonde_left_out_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_left_out *out, size_t out_bytes);
-SONDE_API int sonde_wake_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_wake *out, size_t out_bytes);
+				       struct sonde_left_out *out, size_t out_bytes);
+SONDE_API int sonde_wake_get_sized(const struct sonde_run *run, int64_t row, struct sonde_wake *out,
+				   size_t out_bytes);
 SONDE_API int sonde_vector_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_vector *out, size_t out_bytes);
-SONDE_API int sonde_meta_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_meta *out, size_t out_bytes);
+				     struct sonde_vector *out, size_t out_bytes);
+SONDE_API int sonde_meta_get_sized(const struct sonde_run *run, int64_t row, struct sonde_meta *out,
+				   size_t out_bytes);
 SONDE_API int sonde_cgroup_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_cgroup *out, size_t out_bytes);
+				     struct sonde_cgroup *out, size_t out_bytes);
 SONDE_API int sonde_identity_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_identity *out, size_t out_bytes);
+				       struct sonde_identity *out, size_t out_bytes);
 SONDE_API int sonde_cpu_times_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_cpu_times *out, size_t out_bytes);
-SONDE_API int sonde_mark_get_sized(const struct sonde_run *run, int64_t row,
-				struct sonde_mark *out, size_t out_bytes);
+					struct sonde_cpu_times *out, size_t out_bytes);
+SONDE_API int sonde_mark_get_sized(const struct sonde_run *run, int64_t row, struct sonde_mark *out,
+				   size_t out_bytes);
 
 SONDE_ROW(machine)
 SONDE_ROW(cpu)
@@ -426,7 +431,8 @@ SONDE_API int64_t sonde_next_cpu(const struct sonde_run *run, unsigned machine, 
 SONDE_API int64_t sonde_find_thread(struct sonde_run *run, unsigned machine, int64_t tid,
 				    int64_t t);
 
-/** sonde_mode_name ... - the word that tables and JSON have for it; "unknown" for a number that is none */
+/** sonde_mode_name ... - the word that tables and JSON have for it; "unknown" for a number that is
+ * none */
 SONDE_API const char *sonde_mode_name(enum sonde_mode mode);
 SONDE_API const char *sonde_cause_name(enum sonde_cause cause);
 SONDE_API const char *sonde_off_name(enum sonde_off off);
@@ -451,10 +457,12 @@ SONDE_API int sonde_context_label(const struct sonde_run *run, int64_t row, char
  * by path. */
 #define SONDE_NO_ATTR UINT32_MAX
 
-/** sonde_attr_find - attribute with that path ("host0/cpu0/runs"), SONDE_NO_ATTR when there is none */
+/** sonde_attr_find - attribute with that path ("host0/cpu0/runs"), SONDE_NO_ATTR when there is none
+ */
 SONDE_API uint32_t sonde_attr_find(const struct sonde_run *run, const char *path);
 
-/** sonde_attr_of_cpu - attribute @name ("runs", "state", "on", "task", "exit", "woken", "why_off") of a CPU given by row */
+/** sonde_attr_of_cpu - attribute @name ("runs", "state", "on", "task", "exit", "woken", "why_off")
+ * of a CPU given by row */
 SONDE_API uint32_t sonde_attr_of_cpu(const struct sonde_run *run, int64_t cpu, const char *name);
 
 /** sonde_attr_of_thread - attribute @name ("state", "cpu") of a thread given by row */
@@ -473,13 +481,15 @@ struct sonde_interval {
 /** sonde_interval_at - the interval of @attr that holds @t; O(log n)
  * -ENOENT: no such attribute; -ERANGE: @t is not in the run; others: the file is damaged there.
  */
-SONDE_API int sonde_interval_at(struct sonde_run *run, uint32_t attr, int64_t t, struct sonde_interval *out);
+SONDE_API int sonde_interval_at(struct sonde_run *run, uint32_t attr, int64_t t,
+				struct sonde_interval *out);
 
 /** sonde_interval_walk - calls @each for the intervals of @attr that touch [begin, end), in order
  * First and last may stick out.  @each returns false to stop.
  */
 SONDE_API int sonde_interval_walk(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
-			 bool (*each)(const struct sonde_interval *i, void *data), void *data);
+				  bool (*each)(const struct sonde_interval *i, void *data),
+				  void *data);
 
 /** sonde_attr_next_change - when the value of @attr changes next after @t, SONDE_TIME_MAX: never */
 SONDE_API int sonde_attr_next_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out);
@@ -500,11 +510,11 @@ struct sonde_pixels {
 };
 
 /** sonde_pixels - a window as a picture: for each of @nr attributes, in order, its runs */
-SONDE_API int sonde_pixels_walk(struct sonde_run *run, const uint32_t *attrs, unsigned nr, int64_t begin,
-			   int64_t end, unsigned pixels,
-			   void (*each)(unsigned row, const struct sonde_pixels *runs, unsigned nr,
-					void *data),
-			   void *data);
+SONDE_API int sonde_pixels_walk(struct sonde_run *run, const uint32_t *attrs, unsigned nr,
+				int64_t begin, int64_t end, unsigned pixels,
+				void (*each)(unsigned row, const struct sonde_pixels *runs,
+					     unsigned nr, void *data),
+				void *data);
 
 /** struct sonde_time_share - how long an attribute had a value */
 struct sonde_time_share {
@@ -516,7 +526,7 @@ struct sonde_time_share {
  * *out is allocated with malloc(); the caller frees it.
  */
 SONDE_API int sonde_interval_sum(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
-			struct sonde_time_share **out, unsigned *nr);
+				 struct sonde_time_share **out, unsigned *nr);
 
 #define SONDE_LAYERS_MAX 8
 
@@ -550,8 +560,7 @@ SONDE_API int sonde_stack_at_sized(struct sonde_run *run, int cpu, int64_t t,
 				   struct sonde_stack *out, size_t out_bytes);
 
 /** sonde_stack_at - what physical CPU @cpu (number) was doing at @t, all layers; O(log n) */
-static inline int sonde_stack_at(struct sonde_run *run, int cpu, int64_t t,
-				 struct sonde_stack *out)
+static inline int sonde_stack_at(struct sonde_run *run, int cpu, int64_t t, struct sonde_stack *out)
 {
 	return sonde_stack_at_sized(run, cpu, t, out, sizeof(*out));
 }

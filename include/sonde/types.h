@@ -23,8 +23,8 @@
  * Versions.  Programs go on working with a newer library of the same soname.  Functions keep their
  * meaning; enums and the columns of facts get new members at the end only.  Structs that a caller
  * holds one of (rows, inputs, results) get new members at the end only, and every function that
- * takes one is called, inline, with the size that the caller was built with: the library fills in no
- * more than that, zeroes what it does not know, and takes what an older caller does not have for
+ * takes one is called, inline, with the size that the caller was built with: the library fills in
+ * no more than that, zeroes what it does not know, and takes what an older caller does not have for
  * zero.  Other languages call those functions, whose names end in _sized, themselves.  Structs that
  * come in arrays or are handed to the caller's functions never change: sonde_interval,
  * sonde_pixels, sonde_time_share, sonde_frame, sonde_column, sonde_analysis, sonde_cell.

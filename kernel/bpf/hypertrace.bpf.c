@@ -8,9 +8,9 @@
  * drops although it is no part of a call is written here as a record of its own, so nothing gets
  * lost.
  *
- * Beside that it tells, at a vCPU's exit, when the guest's page table (CR3) is another one than when
- * the same guest exited before: that is how processes of guests without a tracer are told apart.
- * AMD's CPUs leave CR3 in memory; on Intel's the module sonde_vmx (kernel/vmx) reads it.
+ * Beside that it tells, at a vCPU's exit, when the guest's page table (CR3) is another one than
+ * when the same guest exited before: that is how processes of guests without a tracer are told
+ * apart. AMD's CPUs leave CR3 in memory; on Intel's the module sonde_vmx (kernel/vmx) reads it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,10 +45,10 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* What user space reads and sets. */
 uint64_t records_lost;
-uint64_t records_over;		    /* of them, those over records_most */
-uint32_t nr_sites;		    /* in fold_sites; 0 saves the look-ups */
-uint32_t knows_exits;		    /* exit reasons can be read: set with the first hypercall */
-const volatile uint64_t wake_bytes; /* user space is woken when so much waits */
+uint64_t records_over;		      /* of them, those over records_most */
+uint32_t nr_sites;		      /* in fold_sites; 0 saves the look-ups */
+uint32_t knows_exits;		      /* exit reasons can be read: set with the first hypercall */
+const volatile uint64_t wake_bytes;   /* user space is woken when so much waits */
 const volatile uint32_t records_most; /* of one VM in a window: calls; 0: as the ring allows */
 const volatile uint8_t folds_calls;
 const volatile uint8_t tells_spaces;
@@ -94,8 +94,8 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/* What the CPU was given to run, and left; NULL: not AMD's, or not known.  Each read of memory that the
- * verifier does not know the type of is a call, and counts at every exit. */
+/* What the CPU was given to run, and left; NULL: not AMD's, or not known.  Each read of memory that
+ * the verifier does not know the type of is a call, and counts at every exit. */
 static const struct vmcb *current_vmcb(struct kvm_vcpu *vcpu, uint32_t isa)
 {
 	struct vcpu_svm *svm = (void *)vcpu; /* its first member */
@@ -138,7 +138,7 @@ struct {
  * were not written, the first. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, VM_USER_CALLS * VMS_MAX);
+	__uint(max_entries, VM_USER_CALLS *VMS_MAX);
 	__type(key, uint64_t);
 	__type(value, struct hc_record);
 } skipped SEC(".maps");
@@ -223,8 +223,7 @@ static uint64_t wake_flags(struct thread *t, const struct hc_record *r)
 static bool may_write(enum vm_record of)
 {
 	struct vm_limits *vm = limits_of(vm_key());
-	enum vm_room room =
-		vm ? vm_limits_record(vm, of, records_most) : VM_ROOM_WHILE_HALF_EMPTY;
+	enum vm_room room = vm ? vm_limits_record(vm, of, records_most) : VM_ROOM_WHILE_HALF_EMPTY;
 
 	if (room == VM_NO_ROOM && of == VM_CALL) /* a space is tried again */
 		__sync_fetch_and_add(&records_over, 1);
@@ -280,8 +279,8 @@ static void fill_place(struct hc_record *r, uint16_t kind, uint32_t isa)
 	r->overhead_ns = HC_UNKNOWN;
 }
 
-/* 0: not known.  Of Intel's CPUs KVM reads it when something asks for it, such as the tracepoint when
- * it is recorded; until then that of an exit before stands there, another's maybe. */
+/* 0: not known.  Of Intel's CPUs KVM reads it when something asks for it, such as the tracepoint
+ * when it is recorded; until then that of an exit before stands there, another's maybe. */
 static uint64_t rip_of(const struct kvm_vcpu *vcpu)
 {
 	if (bpf_core_field_exists(vcpu->arch.regs_avail) &&
@@ -297,8 +296,8 @@ static void fill_exit(struct hc_record *r, struct kvm_vcpu *vcpu, uint32_t isa)
 	r->rip = rip_of(vcpu);
 }
 
-/* Who left the guest, its kernel or a process; where KVM's memory does not have it, whoever reads the
- * record goes by RIP (channel/origin.h). */
+/* Who left the guest, its kernel or a process; where KVM's memory does not have it, whoever reads
+ * the record goes by RIP (channel/origin.h). */
 static void fill_origin(struct hc_record *r, struct kvm_vcpu *vcpu, const struct vmcb *vmcb)
 {
 	if (!vmcb || (bpf_core_field_exists(vcpu->arch.guest_state_protected) &&

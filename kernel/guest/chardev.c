@@ -88,7 +88,7 @@ static ssize_t read_blocks(struct reading *r, char __user *to, size_t len)
 	unsigned int cpu;
 	size_t done = 0;
 
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu (cpu) {
 		const struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
 
 		while (len - done >= HT_SLOT_BLOCK_MAX) {

@@ -85,8 +85,8 @@ static ssize_t mark_store(struct kobject *kobj, struct kobj_attribute *attr, con
 	{                                                                                          \
 		unsigned int cpu;                                                                  \
 		u64 sum = 0;                                                                       \
-												   \
-		for_each_possible_cpu(cpu)                                                         \
+                                                                                                   \
+		for_each_possible_cpu (cpu)                                                        \
 			sum += of_stream(per_cpu_ptr(&sonde_streams, cpu));                        \
 		return sysfs_emit(to, "%llu\n", sum);                                              \
 	}                                                                                          \
@@ -112,10 +112,11 @@ static struct kobj_attribute tried_attribute = __ATTR(channels_tried, 0444, trie
 static struct kobj_attribute mark_attribute = __ATTR(mark, 0200, NULL, mark_store);
 
 static struct attribute *attributes[] = {
-	&classes_attribute.attr, &functions_attribute.attr, &channel_attribute.attr,
-	&tried_attribute.attr,	 &mark_attribute.attr,	    &events_attribute.attr,
-	&bytes_attribute.attr,	 &calls_attribute.attr,	    &dropped_attribute.attr,
-	NULL,
+	&classes_attribute.attr, &functions_attribute.attr,
+	&channel_attribute.attr, &tried_attribute.attr,
+	&mark_attribute.attr,	 &events_attribute.attr,
+	&bytes_attribute.attr,	 &calls_attribute.attr,
+	&dropped_attribute.attr, NULL,
 };
 
 static const struct attribute_group group = {.attrs = attributes};

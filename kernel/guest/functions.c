@@ -113,7 +113,7 @@ static u64 calls_of(const struct function *f)
 	unsigned int cpu;
 	u64 sum = 0;
 
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu (cpu)
 		sum += READ_ONCE(*per_cpu_ptr(f->calls, cpu));
 	return sum;
 }
@@ -129,7 +129,7 @@ static void look_for_hot(struct work_struct *work)
 	struct function *f;
 
 	mutex_lock(&hot_lock);
-	list_for_each_entry(f, &functions, list) {
+	list_for_each_entry (f, &functions, list) {
 		u64 calls = calls_of(f);
 
 		if (rate && !f->hot && calls - f->calls_before > rate) {
@@ -210,13 +210,13 @@ static void remove_some(void)
 	struct function *f, *next;
 	unsigned int nr = 0;
 
-	list_for_each_entry(f, &functions, list) {
+	list_for_each_entry (f, &functions, list) {
 		probes[nr++] = &f->probe;
 		if (nr == ARRAY_SIZE(probes))
 			break;
 	}
 	unregister_kretprobes(probes, nr);
-	list_for_each_entry_safe(f, next, &functions, list) {
+	list_for_each_entry_safe (f, next, &functions, list) {
 		if (!nr--)
 			break;
 		list_del(&f->list);
@@ -240,7 +240,7 @@ int functions_print(char *to, size_t size)
 	int used = 0;
 
 	mutex_lock(&hot_lock);
-	list_for_each_entry(f, &functions, list)
+	list_for_each_entry (f, &functions, list)
 		used += scnprintf(to + used, size - used, "%s %llu %d%s\n", f->name, calls_of(f),
 				  f->probe.nmissed, f->hot ? " hot" : "");
 	mutex_unlock(&hot_lock);

@@ -26,7 +26,7 @@ static void hypercall_close(void)
 {
 	unsigned int cpu;
 
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu (cpu) {
 		kfree(per_cpu(sonde_streams, cpu).buffer);
 		per_cpu(sonde_streams, cpu).buffer = NULL;
 	}

@@ -52,7 +52,8 @@ static int __init sonde_guest_init(void)
 	if (ret)
 		goto out_probes;
 	functions_begin();
-	/* Last what users can reach, for they may do so at once: with a device there, no failure. */
+	/* Last what users can reach, for they may do so at once: with a device there, no failure.
+	 */
 	ret = control_add();
 	if (ret)
 		goto out_functions;

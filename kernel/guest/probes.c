@@ -25,7 +25,7 @@ static void take_tracepoint(struct tracepoint *tracepoint, void *unused)
 	struct probe *p;
 	unsigned int t;
 
-	for_each_probe(t, p)
+	for_each_probe (t, p)
 		if (!strcmp(p->tracepoint, tracepoint->name))
 			p->at = tracepoint;
 }
@@ -36,7 +36,7 @@ void probes_find(void)
 	unsigned int t;
 
 	for_each_kernel_tracepoint(take_tracepoint, NULL);
-	for_each_probe(t, p)
+	for_each_probe (t, p)
 		if (!p->at)
 			pr_info("this kernel has no tracepoint %s\n", p->tracepoint);
 }
@@ -63,7 +63,7 @@ static int switch_all(unsigned long classes)
 	unsigned int t;
 	int ret = 0;
 
-	for_each_probe(t, p) {
+	for_each_probe (t, p) {
 		int one = probe_switch(p, classes & BIT(p->class));
 
 		ret = ret ?: one;

@@ -112,7 +112,7 @@ static void pages_close(void)
 	unsigned int cpu;
 
 	WRITE_ONCE(region->nonce, 0);
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu (cpu) {
 		struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
 
 		if (!s->ring)
@@ -167,7 +167,7 @@ static void lose_device(void)
 	cpus_read_lock();
 	streams_leave_rings();
 	WRITE_ONCE(region->nonce, 0);
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu (cpu)
 		WRITE_ONCE(ring_in_device(cpu)->nonce, 0);
 	device_memory = NULL;
 	region = NULL;

@@ -127,16 +127,11 @@ static void on_sys_exit(void *data, struct pt_regs *regs, long ret)
 }
 
 static struct probe probes[] = {
-	PROBE(SCHED, sched_switch, on_switch),
-	PROBE(SCHED, sched_waking, on_waking),
-	PROBE(SCHED, sched_wakeup, on_wakeup),
-	PROBE(SCHED, sched_wakeup_new, on_wakeup_new),
-	PROBE(SCHED, sched_migrate_task, on_migrate),
-	PROBE(TASK, sched_process_fork, on_fork),
-	PROBE(TASK, sched_process_exec, on_exec),
-	PROBE(TASK, sched_process_exit, on_exit),
-	PROBE(TASK, task_rename, on_rename),
-	PROBE(SYSCALL, sys_enter, on_sys_enter),
+	PROBE(SCHED, sched_switch, on_switch),	      PROBE(SCHED, sched_waking, on_waking),
+	PROBE(SCHED, sched_wakeup, on_wakeup),	      PROBE(SCHED, sched_wakeup_new, on_wakeup_new),
+	PROBE(SCHED, sched_migrate_task, on_migrate), PROBE(TASK, sched_process_fork, on_fork),
+	PROBE(TASK, sched_process_exec, on_exec),     PROBE(TASK, sched_process_exit, on_exit),
+	PROBE(TASK, task_rename, on_rename),	      PROBE(SYSCALL, sys_enter, on_sys_enter),
 	PROBE(SYSCALL, sys_exit, on_sys_exit),
 };
 

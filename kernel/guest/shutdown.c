@@ -165,7 +165,7 @@ static void watch_devices(void)
 	if (!devices)
 		return;
 	spin_lock(&all->list_lock);
-	list_for_each_entry(one, &all->list, entry) {
+	list_for_each_entry (one, &all->list, entry) {
 		struct device *device = container_of(one, struct device, kobj);
 
 		if (nr < DEVICES_MAX && kobject_get_unless_zero(one))

@@ -80,7 +80,7 @@ static void forget_last_words(void)
 {
 	unsigned int cpu;
 
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu (cpu) {
 		if (READ_ONCE(ring_of(cpu)->told.begun) == ST_LAST_WORD)
 			WRITE_ONCE(ring_of(cpu)->told.begun, 0);
 	}
@@ -199,7 +199,7 @@ static bool was_told(bool *is_over)
 	bool told = false, over = true;
 	unsigned int cpu;
 
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu (cpu) {
 		u64 begun = READ_ONCE(ring_of(cpu)->told.begun);
 
 		told |= begun != 0;
@@ -214,7 +214,7 @@ static void forget_nonces(void)
 {
 	unsigned int cpu;
 
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu (cpu)
 		WRITE_ONCE(ring_of(cpu)->own.nonce, 0);
 }
 

@@ -11,7 +11,8 @@
 /* Are the parameters good?  0 or -EINVAL. */
 int stolen_check(void);
 
-/* Where there can be none, there is no such device.  Never fails: other devices may be open by now. */
+/* Where there can be none, there is no such device.  Never fails: other devices may be open by now.
+ */
 void stolen_add(void);
 
 /* Takes the memory back from the host: may take seconds, when it does not answer. */

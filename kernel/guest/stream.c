@@ -233,7 +233,8 @@ static void note_try(const struct channel *c, const char *how)
 	pr_info("channel %s: %s\n", c->name, how);
 }
 
-/* The next name in the list, behind which *@list is set; NULL at its end.  "a,,b" has an empty one. */
+/* The next name in the list, behind which *@list is set; NULL at its end.  "a,,b" has an empty one.
+ */
 static const char *next_name(const char **list, size_t *len)
 {
 	const char *name = *list;
@@ -305,7 +306,7 @@ static void end_of_the_gone(void)
 {
 	unsigned int cpu;
 
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu (cpu) {
 		struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
 		unsigned long flags;
 
@@ -336,7 +337,7 @@ void streams_leave_rings(void)
 	unsigned int cpu;
 
 	on_each_cpu(leave_ring, NULL, 1);
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu (cpu) {
 		struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
 
 		if (cpu_online(cpu))
@@ -362,7 +363,7 @@ static bool all_have_room(void)
 	bool all = true;
 
 	cpus_read_lock();
-	for_each_online_cpu(cpu)
+	for_each_online_cpu (cpu)
 		all &= has_room(per_cpu_ptr(&sonde_streams, cpu));
 	cpus_read_unlock();
 	return all;
@@ -382,7 +383,7 @@ int streams_open(const char *list)
 		return ret;
 	age_cycles = (u64)tsc_khz * age_ms;
 	announce_due = jiffies;
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu (cpu) {
 		struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
 
 		ht_writer_init(&s->w, cpu, shift < 0 ? channel->default_shift : shift);
@@ -413,7 +414,7 @@ void streams_rescue(void)
 {
 	unsigned int cpu;
 
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu (cpu) {
 		struct stream *s = per_cpu_ptr(&sonde_streams, cpu);
 
 		if (cpu == raw_smp_processor_id())

@@ -16,26 +16,17 @@ void sonde_vmx_unwanted(void);
  * VM inside that VM.  kernel/bpf/hypertrace.bpf.c takes these arguments as they stand.
  */
 TRACE_EVENT_FN(sonde_vmx_exit,
-	TP_PROTO(struct kvm_vcpu *vcpu, unsigned long cr3, unsigned long rip, bool nested),
-	TP_ARGS(vcpu, cr3, rip, nested),
+	       TP_PROTO(struct kvm_vcpu *vcpu, unsigned long cr3, unsigned long rip, bool nested),
+	       TP_ARGS(vcpu, cr3, rip, nested),
 
-	TP_STRUCT__entry(
-		__field(unsigned long, cr3)
-		__field(unsigned long, rip)
-		__field(unsigned int, vcpu_id)
-		__field(bool, nested)
-	),
-	TP_fast_assign(
-		__entry->cr3 = cr3;
-		__entry->rip = rip;
-		__entry->vcpu_id = vcpu->vcpu_id;
-		__entry->nested = nested;
-	),
-	TP_printk("vcpu %u cr3 0x%lx rip 0x%lx nested %d", __entry->vcpu_id, __entry->cr3,
-		  __entry->rip, __entry->nested),
+	       TP_STRUCT__entry(__field(unsigned long, cr3) __field(unsigned long, rip)
+					__field(unsigned int, vcpu_id) __field(bool, nested)),
+	       TP_fast_assign(__entry->cr3 = cr3; __entry->rip = rip;
+			      __entry->vcpu_id = vcpu->vcpu_id; __entry->nested = nested;),
+	       TP_printk("vcpu %u cr3 0x%lx rip 0x%lx nested %d", __entry->vcpu_id, __entry->cr3,
+			 __entry->rip, __entry->nested),
 
-	sonde_vmx_wanted, sonde_vmx_unwanted
-);
+	       sonde_vmx_wanted, sonde_vmx_unwanted);
 
 #endif
 

@@ -2,8 +2,9 @@
 
 /*
  * nap: a timer that fires every --every-us, and --busy-us of work each time.  It notes how late it
- * wakes: what a cyclic real-time task would see.  With --list N it prints the first N of its wake-ups
- * when it ends, a line each: the TSC when it was back in user space, and how late that was.
+ * wakes: what a cyclic real-time task would see.  With --list N it prints the first N of its
+ * wake-ups when it ends, a line each: the TSC when it was back in user space, and how late that
+ * was.
  */
 #define _GNU_SOURCE
 #include "workload.h"
@@ -40,8 +41,8 @@ static void sleep_until(uint64_t ns)
 static void print_wakes(const struct wake *wakes, uint64_t nr)
 {
 	for (uint64_t i = 0; i < nr; i++)
-		printf("{\"at\":\"wake\",\"tsc\":%" PRIu64 ",\"late_ns\":%" PRIu64 "}\n", wakes[i].tsc,
-		       wakes[i].late_ns);
+		printf("{\"at\":\"wake\",\"tsc\":%" PRIu64 ",\"late_ns\":%" PRIu64 "}\n",
+		       wakes[i].tsc, wakes[i].late_ns);
 }
 
 int main(int argc, char **argv)

@@ -19,18 +19,18 @@
  * Sizes, alignments and positions are in bits.  Positions count from the packet's first bit.
  */
 
-#define CTF_METADATA_LIMIT (64u << 20) /* bytes of metadata text */
+#define CTF_METADATA_LIMIT (64u << 20)				/* bytes of metadata text */
 #define CTF_ARENA_BYTES(len) ((16u << 20) + 64 * (size_t)(len)) /* what its tree may take */
-#define CTF_MAX_DEPTH 32               /* of nested types */
+#define CTF_MAX_DEPTH 32					/* of nested types */
 #define CTF_MAX_STREAM_CLASSES 1024
-#define CTF_MAX_ALIGN (1u << 16)       /* bits */
+#define CTF_MAX_ALIGN (1u << 16) /* bits */
 
 enum ctf_kind {
-	CTF_INT,      /* fixed length: integers, enumerations, booleans, bit arrays and maps */
-	CTF_VARINT,   /* LEB128 */
-	CTF_FLOAT,    /* IEEE 754: 16, 32 or 64 bits */
-	CTF_STRING,   /* ends with a NUL */
-	CTF_ARRAY,    /* length fixed, or in another field; text and blobs too */
+	CTF_INT,    /* fixed length: integers, enumerations, booleans, bit arrays and maps */
+	CTF_VARINT, /* LEB128 */
+	CTF_FLOAT,  /* IEEE 754: 16, 32 or 64 bits */
+	CTF_STRING, /* ends with a NUL */
+	CTF_ARRAY,  /* length fixed, or in another field; text and blobs too */
 	CTF_STRUCT,
 	CTF_VARIANT,
 	CTF_OPTIONAL, /* one member, which may be absent */
@@ -38,8 +38,14 @@ enum ctf_kind {
 
 enum ctf_order { CTF_ORDER_NATIVE, CTF_ORDER_LE, CTF_ORDER_BE };
 
-enum ctf_text { CTF_TEXT_NONE, CTF_TEXT_UTF8, CTF_TEXT_UTF16LE, CTF_TEXT_UTF16BE,
-		CTF_TEXT_UTF32LE, CTF_TEXT_UTF32BE };
+enum ctf_text {
+	CTF_TEXT_NONE,
+	CTF_TEXT_UTF8,
+	CTF_TEXT_UTF16LE,
+	CTF_TEXT_UTF16BE,
+	CTF_TEXT_UTF32LE,
+	CTF_TEXT_UTF32BE
+};
 
 /* What a field of a header or a packet context means to the reader. */
 enum ctf_role {
@@ -94,40 +100,40 @@ struct ctf_path {
 struct ctf_fc;
 
 struct ctf_member {
-	const char *name;               /* as people write it */
-	const char *raw;                /* as the metadata writes it, for references */
+	const char *name; /* as people write it */
+	const char *raw;  /* as the metadata writes it, for references */
 	struct ctf_fc *fc;
 	const struct ctf_range *ranges; /* options of a variant, presence of an optional */
 	unsigned nr_ranges;
 };
 
 struct ctf_fc {
-	uint8_t kind;        /* enum ctf_kind */
-	uint8_t order;       /* enum ctf_order; never native once finished */
-	uint8_t text;        /* enum ctf_text; of an array: its bytes are text */
-	uint8_t role;        /* enum ctf_role */
-	uint8_t base;        /* preferred display base */
+	uint8_t kind;  /* enum ctf_kind */
+	uint8_t order; /* enum ctf_order; never native once finished */
+	uint8_t text;  /* enum ctf_text; of an array: its bytes are text */
+	uint8_t role;  /* enum ctf_role */
+	uint8_t base;  /* preferred display base */
 	bool is_signed;
 	bool is_bool;
-	bool is_bit_map;     /* labels name ranges of bits, not of values */
-	bool is_blob;        /* array: bytes without structure */
+	bool is_bit_map; /* labels name ranges of bits, not of values */
+	bool is_blob;	 /* array: bytes without structure */
 	bool is_enum;
-	bool bits_reversed;  /* CTF 2 bit-order other than the byte order's usual one */
-	bool ref_signed;     /* the selector is signed */
-	int8_t slot;         /* event argument it fills, CTF_SLOT_TID, or -1 */
-	int16_t reg;         /* where to save its value, or -1 */
-	int16_t ref_reg;     /* where length or selector was saved, or -1 */
-	uint16_t nr_refs;    /* lengths and selectors that refer to this field, or many */
-	uint32_t align;      /* a power of two */
-	uint32_t size;       /* of integers and floats */
+	bool bits_reversed; /* CTF 2 bit-order other than the byte order's usual one */
+	bool ref_signed;    /* the selector is signed */
+	int8_t slot;	    /* event argument it fills, CTF_SLOT_TID, or -1 */
+	int16_t reg;	    /* where to save its value, or -1 */
+	int16_t ref_reg;    /* where length or selector was saved, or -1 */
+	uint16_t nr_refs;   /* lengths and selectors that refer to this field, or many */
+	uint32_t align;	    /* a power of two */
+	uint32_t size;	    /* of integers and floats */
 	uint32_t nr_labels;
 	uint32_t nr_members;
 	const struct ctf_range *labels;
 	struct ctf_member *members; /* struct, variant, optional (one) */
-	struct ctf_fc *elem;        /* of arrays */
+	struct ctf_fc *elem;	    /* of arrays */
 	const struct ctf_path *ref; /* array length, selector; NULL = fixed length */
-	uint64_t len;               /* of arrays of fixed length */
-	const char *clock;          /* name of the clock that the value belongs to */
+	uint64_t len;		    /* of arrays of fixed length */
+	const char *clock;	    /* name of the clock that the value belongs to */
 };
 
 #define CTF_SLOT_TID 5
@@ -135,7 +141,7 @@ struct ctf_fc {
 
 struct ctf_clock {
 	struct ctf_clock *next;
-	const char *id;        /* what streams call it */
+	const char *id; /* what streams call it */
 	const char *name;
 	const char *description; /* NULL when there is none */
 	uint64_t freq_hz;
@@ -155,15 +161,15 @@ struct ctf_event_class {
 			       NULL */
 	struct ctf_fc *context;
 	struct ctf_fc *payload;
-	unsigned line;         /* in the metadata; 0 = not known */
-	unsigned nr_regs;      /* registers of its own */
-	bool broken;           /* a reference in it leads nowhere: its events cannot be read */
+	unsigned line;	  /* in the metadata; 0 = not known */
+	unsigned nr_regs; /* registers of its own */
+	bool broken;	  /* a reference in it leads nowhere: its events cannot be read */
 };
 
 struct ctf_stream_class {
 	struct ctf_stream_class *next;
 	uint64_t id;
-	const char *clock;     /* CTF 2: its default clock */
+	const char *clock; /* CTF 2: its default clock */
 	struct ctf_fc *packet_context;
 	struct ctf_fc *event_header;
 	struct ctf_fc *event_context;
@@ -172,22 +178,22 @@ struct ctf_stream_class {
 struct ctf_env {
 	struct ctf_env *next;
 	const char *name;
-	const char *text;      /* NULL: it is a number */
+	const char *text; /* NULL: it is a number */
 	int64_t number;
 };
 
 struct ctf_metadata {
 	struct arena arena;
-	unsigned major;        /* 1 or 2 */
-	enum ctf_order order;  /* native byte order */
+	unsigned major;	      /* 1 or 2 */
+	enum ctf_order order; /* native byte order */
 	bool has_uuid;
 	uint8_t uuid[16];
 	struct ctf_fc *packet_header;
-	struct ctf_clock *clocks;         /* lists, in the order of the file */
+	struct ctf_clock *clocks; /* lists, in the order of the file */
 	struct ctf_stream_class *streams;
 	struct ctf_event_class *events;
 	struct ctf_env *env;
-	bool is_perf;          /* perf data convert: the kernel's own names of events and fields */
+	bool is_perf; /* perf data convert: the kernel's own names of events and fields */
 };
 
 /*

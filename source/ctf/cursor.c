@@ -39,8 +39,8 @@ int ctf_cursor_init(struct cursor *c, struct error *err)
 	return 0;
 }
 
-/* Pages behind us are not needed soon: give them back, a megabyte at a time.  (Who still has pointers
- * there finds the same bytes again, read anew.) */
+/* Pages behind us are not needed soon: give them back, a megabyte at a time.  (Who still has
+ * pointers there finds the same bytes again, read anew.) */
 #define FORGET_BYTES (1u << 20)
 
 static void forget_behind(struct ctf_cursor *cur, uint64_t at)

@@ -19,8 +19,8 @@ enum phase { BETWEEN_PACKETS, IN_PACKET, AT_PACKET_END };
 
 /* How far time has come. */
 struct clockwork {
-	uint64_t last;      /* time of the event before, as recorded */
-	uint64_t prev;      /* the same as given out: monotonic */
+	uint64_t last;	    /* time of the event before, as recorded */
+	uint64_t prev;	    /* the same as given out: monotonic */
 	uint64_t usual_end; /* no sound event is later */
 };
 
@@ -44,21 +44,21 @@ struct ctf_cursor {
 	const struct ctf_stream_plan *plan;
 	struct ctf_packet *packet;
 	const struct mapfile *map;
-	const uint8_t *data;       /* the packet's first byte */
-	uint64_t file_bit;         /* where that is in its file */
-	uint64_t pos, end;         /* bits in the packet */
+	const uint8_t *data; /* the packet's first byte */
+	uint64_t file_bit;   /* where that is in its file */
+	uint64_t pos, end;   /* bits in the packet */
 	struct clockwork now;
-	uint64_t ceiling;          /* none may be given out later */
-	uint64_t packet_end;       /* its last time, 0 = not told */
-	const uint8_t *last;       /* its last event so far; NULL: none */
-	int32_t last_tid;          /* ... of those before, of the last one; -1 not known */
-	uint64_t discarded;        /* events lost during it */
-	uint64_t count_before;     /* the packet in front's counter of lost events; UINT64_MAX = ? */
+	uint64_t ceiling;      /* none may be given out later */
+	uint64_t packet_end;   /* its last time, 0 = not told */
+	const uint8_t *last;   /* its last event so far; NULL: none */
+	int32_t last_tid;      /* ... of those before, of the last one; -1 not known */
+	uint64_t discarded;    /* events lost during it */
+	uint64_t count_before; /* the packet in front's counter of lost events; UINT64_MAX = ? */
 	uint64_t forgotten_bytes;
 	uint32_t file;
 	bool damaged;
-	bool judging;              /* nothing is reported, no event given out */
-	enum ctf_fault fault;      /* found while judging */
+	bool judging;		   /* nothing is reported, no event given out */
+	enum ctf_fault fault;	   /* found while judging */
 	uint64_t earliest, latest; /* what its events' times can be */
 	uint64_t regs[CTF_REGS];
 };

@@ -8,8 +8,8 @@
  *
  * Time.  A header holds the low bits of the time only; the packet's begin and the event before
  * give the rest.  What comes out never decreases within the stream, and does not depend on where a
- * cursor began: an event's time is kept between the (made monotonic) begin of its packet and that of
- * the next.  When low bits decrease, time has either wrapped or stepped back; it stepped back if
+ * cursor began: an event's time is kept between the (made monotonic) begin of its packet and that
+ * of the next.  When low bits decrease, time has either wrapped or stepped back; it stepped back if
  * a wrap would put the event behind the end of its packet.
  */
 #include "source/ctf/cursor.h"
@@ -41,14 +41,14 @@ static void tell_odd_time(struct cursor *c, struct ctf_cursor *cur, bool back, u
 	atomic_compare_exchange_strong(first, &none, cur->file_bit + pos + 1);
 	trace_problem(c->stream->trace,
 		      back ? "%s: time steps back, first at offset %llu; such events count as the "
-			     "time of the one before" :
-			     "%s: events are later than their packet's end, first at offset %llu",
+			     "time of the one before"
+			   : "%s: events are later than their packet's end, first at offset %llu",
 		      cur->cs->files[cur->file].path,
 		      (unsigned long long)((atomic_load(first) - 1) / 8));
 }
 
-/* @t is before the event in front of it, or later than it should be.  Sets cur->now; returns the time
- * to give out. */
+/* @t is before the event in front of it, or later than it should be.  Sets cur->now; returns the
+ * time to give out. */
 static __attribute__((noinline)) uint64_t odd_time(struct cursor *c, struct ctf_cursor *cur,
 						   uint64_t t, unsigned bits, uint64_t pos)
 {
@@ -109,8 +109,11 @@ static inline void do_loads(const struct ctf_load *l, unsigned nr, const uint8_t
 static int walk_body(struct ctf_cursor *cur, const struct ctf_plan *plan, struct event *e)
 {
 	int64_t slots[CTF_NR_SLOTS];
-	struct ctf_walk w = {.data = cur->data, .pos = cur->pos, .end = cur->end,
-			     .regs = cur->regs, .slots = slots};
+	struct ctf_walk w = {.data = cur->data,
+			     .pos = cur->pos,
+			     .end = cur->end,
+			     .regs = cur->regs,
+			     .slots = slots};
 	int ret;
 
 	w.fuel = ctf_walk_fuel(w.end - w.pos);
@@ -131,8 +134,11 @@ static int walk_body(struct ctf_cursor *cur, const struct ctf_plan *plan, struct
 static int walk_step(struct ctf_cursor *cur, const struct ctf_step *s, struct event *e)
 {
 	int64_t slots[CTF_NR_SLOTS];
-	struct ctf_walk w = {.data = cur->data, .pos = cur->pos, .end = cur->end,
-			     .regs = cur->regs, .slots = slots};
+	struct ctf_walk w = {.data = cur->data,
+			     .pos = cur->pos,
+			     .end = cur->end,
+			     .regs = cur->regs,
+			     .slots = slots};
 	int ret;
 
 	w.fuel = ctf_walk_fuel(w.end - w.pos);
@@ -337,9 +343,10 @@ static __attribute__((noinline)) bool is_hole(const struct ctf_cursor *cur, cons
 
 /* Any event with one of LTTng's headers, but for e->record: what is behind it, NULL after
  * ctf_cursor_give_up(). */
-static __attribute__((noinline)) const uint8_t *
-decode_any(struct cursor *c, struct ctf_cursor *cur, struct clockwork *now, const uint8_t *begin,
-	   bool compact, struct event *e)
+static __attribute__((noinline)) const uint8_t *decode_any(struct cursor *c, struct ctf_cursor *cur,
+							   struct clockwork *now,
+							   const uint8_t *begin, bool compact,
+							   struct event *e)
 {
 	uint64_t pos = (uint64_t)(begin - cur->data) * 8;
 	struct header h;
@@ -376,9 +383,10 @@ static inline bool is_usual(const struct ctf_stream_plan *sp, const uint8_t *beg
 /* Records come from the page cache, where the processor's own look-ahead ends with each page. */
 #define PREFETCH_BYTES 1024
 
-static inline __attribute__((always_inline)) unsigned
-decode_lttng(struct cursor *c, struct ctf_cursor *cur, struct event *events, unsigned room,
-	     bool compact)
+static inline __attribute__((always_inline)) unsigned decode_lttng(struct cursor *c,
+								   struct ctf_cursor *cur,
+								   struct event *events,
+								   unsigned room, bool compact)
 {
 	const struct ctf_stream_plan *sp = cur->plan;
 	const uint8_t *data = cur->data, *end = data + cur->end / 8;
@@ -462,8 +470,8 @@ static bool walk_event(struct cursor *c, struct ctf_cursor *cur, struct event *e
 	const uint8_t *end = cur->data + cur->end / 8, *p;
 	const uint8_t *safe_end = cur->map->data + cur->map->len_bytes - LOAD_SLACK;
 	struct ctf_roles roles = {.seen = 0};
-	struct ctf_walk w = {.data = cur->data, .end = cur->end, .regs = cur->regs,
-			     .roles = &roles};
+	struct ctf_walk w = {
+		.data = cur->data, .end = cur->end, .regs = cur->regs, .roles = &roles};
 	const struct ctf_plan *plan;
 	uint64_t begin;
 

@@ -22,10 +22,10 @@ struct level {
 struct finish {
 	struct ctf_metadata *m;
 	struct ctf_fc *roots[CTF_NR_SCOPES];
-	int scope;               /* of the root being worked on */
+	int scope; /* of the root being worked on */
 	struct level stack[CTF_MAX_DEPTH + 1];
 	unsigned depth;
-	unsigned shared_regs;    /* given out */
+	unsigned shared_regs; /* given out */
 	unsigned event_regs;
 	struct error *err;
 };
@@ -239,9 +239,9 @@ static int resolve_one(struct finish *f, struct ctf_fc *fc)
 		ret = -ENOENT;
 	} else if (path->scope >= 0) {
 		t.scope = path->scope;
-		ret = path->scope <= f->scope && f->roots[path->scope] ?
-			      mark(f, f->roots[path->scope], path->names, path->nr, &t) :
-			      -ENOENT;
+		ret = path->scope <= f->scope && f->roots[path->scope]
+			      ? mark(f, f->roots[path->scope], path->names, path->nr, &t)
+			      : -ENOENT;
 	} else {
 		ret = mark_relative(f, path, &t);
 	}

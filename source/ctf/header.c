@@ -18,8 +18,8 @@ static bool is_header_option(const struct ctf_member *m, unsigned time_bits, uns
 	if (fc->kind != CTF_STRUCT || fc->nr_members != nr || m->nr_ranges != 1 ||
 	    m->ranges[0].low != low || m->ranges[0].high != high)
 		return false;
-	if (has_id && (!is_uint(fc->members[0].fc, 32, 8) ||
-		       fc->members[0].fc->role != CTF_ROLE_EVENT_ID))
+	if (has_id &&
+	    (!is_uint(fc->members[0].fc, 32, 8) || fc->members[0].fc->role != CTF_ROLE_EVENT_ID))
 		return false;
 	return is_uint(fc->members[nr - 1].fc, time_bits, time_align) &&
 	       fc->members[nr - 1].fc->role == CTF_ROLE_TIME;
@@ -102,9 +102,9 @@ static void measure_context(struct ctf_stream_plan *out)
 {
 	uint64_t bits = 0;
 
-	out->context_is_packed = !out->cls->event_context ||
-				 (packed_size(out->cls->event_context, &bits) &&
-				  bits < CTF_RUN_BYTES_MAX * 8ull);
+	out->context_is_packed =
+		!out->cls->event_context ||
+		(packed_size(out->cls->event_context, &bits) && bits < CTF_RUN_BYTES_MAX * 8ull);
 	out->context_bits = (uint32_t)bits;
 }
 

@@ -21,10 +21,10 @@ struct found {
 	uint64_t begin, end, seq_num, discarded;
 	uint32_t file;
 	uint8_t begin_bits, end_bits, discarded_bits; /* 0 = not recorded */
-	bool gap; /* of its file something is missing in front of it, */
-	bool cut; /* ... or behind it; of the file's last one */
-	bool torn; /* the next one begins within it */
-	bool misplaced; /* it is earlier than one in front of it, or that one again */
+	bool gap;	 /* of its file something is missing in front of it, */
+	bool cut;	 /* ... or behind it; of the file's last one */
+	bool torn;	 /* the next one begins within it */
+	bool misplaced;	 /* it is earlier than one in front of it, or that one again */
 	bool open_ended; /* its length is not recorded */
 	bool has_seq_num, truncated, indexed;
 };
@@ -36,10 +36,10 @@ struct builder {
 	struct found *list;
 	uint32_t nr, room;
 	int64_t cpu;
-	bool woven;               /* packets of one file are among those of another */
-	bool gap;                 /* of the file something is missing behind the last one listed */
-	uint32_t late_ends;       /* packets whose end is after the next one's begin */
-	uint32_t steps_back;      /* packets that begin before the last event in front of them */
+	bool woven;	     /* packets of one file are among those of another */
+	bool gap;	     /* of the file something is missing behind the last one listed */
+	uint32_t late_ends;  /* packets whose end is after the next one's begin */
+	uint32_t steps_back; /* packets that begin before the last event in front of them */
 	uint32_t first_step_back;
 	uint64_t largest_step;
 	uint64_t regs[CTF_REGS];
@@ -71,8 +71,12 @@ static bool first_event_time(struct builder *b, const uint8_t *data,
 			     const struct ctf_packet_info *info, uint64_t *time, uint8_t *bits)
 {
 	struct ctf_roles roles = {.seen = 0};
-	struct ctf_walk w = {.data = data, .pos = info->body_bits, .end = info->content_bits,
-			     .regs = b->regs, .roles = &roles, .fuel = 4096};
+	struct ctf_walk w = {.data = data,
+			     .pos = info->body_bits,
+			     .end = info->content_bits,
+			     .regs = b->regs,
+			     .roles = &roles,
+			     .fuel = 4096};
 
 	if (ctf_walk_record(&w, info->plan->cls->event_header, NULL) ||
 	    !ctf_has_role(&roles, CTF_ROLE_TIME))
@@ -89,8 +93,8 @@ static void describe(struct builder *b, const uint8_t *data, const struct ctf_pa
 
 	f->content_bits = info->content_bits;
 	f->truncated = info->truncated;
-	f->open_ended = !ctf_has_role(r, CTF_ROLE_CONTENT_BITS) &&
-			!ctf_has_role(r, CTF_ROLE_PACKET_BITS);
+	f->open_ended =
+		!ctf_has_role(r, CTF_ROLE_CONTENT_BITS) && !ctf_has_role(r, CTF_ROLE_PACKET_BITS);
 	f->begin = r->value[CTF_ROLE_BEGIN];
 	f->begin_bits = r->bits[CTF_ROLE_BEGIN];
 	f->end = r->value[CTF_ROLE_END];
@@ -311,8 +315,7 @@ static bool agrees(struct builder *b, const struct ctf_file *cf, const struct ct
 	if (b->cpu < 0 && ctf_has_role(r, CTF_ROLE_CPU))
 		b->cpu = (int64_t)r->value[CTF_ROLE_CPU];
 	return info.plan == b->cs->plan && is_of_file(&info, cf) &&
-	       ctf_is_of_stream(b->cs, b->cpu, r) &&
-	       info.packet_bits == e->packet_bits &&
+	       ctf_is_of_stream(b->cs, b->cpu, r) && info.packet_bits == e->packet_bits &&
 	       info.content_bits == e->content_bits && r->bits[CTF_ROLE_BEGIN] == 64 &&
 	       r->bits[CTF_ROLE_END] == 64 && r->value[CTF_ROLE_BEGIN] == e->begin &&
 	       r->value[CTF_ROLE_END] == e->end &&
@@ -421,8 +424,8 @@ static uint32_t note_missing_between(struct builder *b, uint32_t from,
 
 /*
  * The index is written after the packets: what it has more than the file was there.  Where packets
- * are numbered, these numbers count what is missing between them, and only the index what is missing
- * behind the last one.
+ * are numbered, these numbers count what is missing between them, and only the index what is
+ * missing behind the last one.
  */
 static void note_missing(struct builder *b, uint32_t from, const struct ctf_lttng_index *lt)
 {
@@ -458,8 +461,10 @@ static int list_file(struct builder *b, uint32_t file)
 		if (index_fits(b, cf, &lt))
 			ret = use_index(b, file, &lt, &at);
 		else
-			trace_problem(b->t, "the index of %s does not fit it; the packets are read "
-					    "instead", cf->path);
+			trace_problem(b->t,
+				      "the index of %s does not fit it; the packets are read "
+				      "instead",
+				      cf->path);
 		if (!at && is_of_most(b, cf, &lt))
 			beside = lt;
 	}
@@ -473,8 +478,8 @@ static int list_file(struct builder *b, uint32_t file)
 
 /*
  * Several files.  Mostly one begins where another ended.  Snapshots of a ring that goes on have
- * packets in common, and a directory may have been copied while it was written: then a packet counts
- * once, and what is more of it is used.
+ * packets in common, and a directory may have been copied while it was written: then a packet
+ * counts once, and what is more of it is used.
  */
 static bool is_same_packet(const struct found *a, const struct found *b)
 {
@@ -613,7 +618,8 @@ static void note_discarded(struct builder *b, uint32_t i, struct ctf_packet *p)
 {
 	const struct found *f = &b->list[i];
 	uint64_t before = i ? f[-1].discarded : 0;
-	uint64_t mask = f->discarded_bits < 64 ? (UINT64_C(1) << f->discarded_bits) - 1 : UINT64_MAX;
+	uint64_t mask =
+		f->discarded_bits < 64 ? (UINT64_C(1) << f->discarded_bits) - 1 : UINT64_MAX;
 
 	if (!f->discarded_bits)
 		return;
@@ -622,8 +628,8 @@ static void note_discarded(struct builder *b, uint32_t i, struct ctf_packet *p)
 			      b->cs->files[f->file].path, (unsigned long long)f->offset_bytes);
 		return;
 	}
-	/* When the first packet is not the first that there was, nobody knows how many of those that
-	 * are missing by now had been lost before it. */
+	/* When the first packet is not the first that there was, nobody knows how many of those
+	 * that are missing by now had been lost before it. */
 	if (!i && f->discarded && f->has_seq_num && f->seq_num) {
 		p->lost_unknown = true;
 		b->t->loss.unknown++;
@@ -732,10 +738,10 @@ static void tell_about_times(struct builder *b)
 }
 
 /*
- * A CPU's packets are written one after the other: one that is earlier than another in front of it, by
- * time and by number, was put there by something else, and its events would count as later than they
- * were.  Two of one number and time are the same one.  Numbers that ascend while the time steps back
- * are a clock's doing.
+ * A CPU's packets are written one after the other: one that is earlier than another in front of it,
+ * by time and by number, was put there by something else, and its events would count as later than
+ * they were.  Two of one number and time are the same one.  Numbers that ascend while the time
+ * steps back are a clock's doing.
  */
 static bool is_earlier(const struct found *f, const struct found *latest)
 {
@@ -807,8 +813,8 @@ static int fill_stream(struct builder *b)
 
 int ctf_index_stream(struct trace *t, struct stream *s, struct error *err)
 {
-	struct builder b = {.t = t, .s = s, .cs = (struct ctf_stream *)s->reader, .cpu = -1,
-			    .err = err};
+	struct builder b = {
+		.t = t, .s = s, .cs = (struct ctf_stream *)s->reader, .cpu = -1, .err = err};
 	int ret = 0;
 
 	for (uint32_t i = 0; !ret && i < b.cs->nr_files; i++)

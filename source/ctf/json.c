@@ -53,7 +53,8 @@ static int parse_env(struct json_parser *p, const json_t *env)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)env, key, value) {
+	json_object_foreach((json_t *)env, key, value)
+	{
 		struct ctf_env *e = arena_alloc(&p->m->arena, sizeof(*e));
 
 		if (!e)
@@ -105,8 +106,8 @@ static int parse_clock(struct json_parser *p, const json_t *json, struct tails *
 	/* The offset counts from the Unix epoch if that is the origin.  Drafts, where a clock has
 	 * no id, had no other. */
 	c->has_offset = offset && (origin ? json_is_string(origin) &&
-						    !strcmp(json_string_value(origin), "unix-epoch") :
-					    !json_object_get(json, "id"));
+						    !strcmp(json_string_value(origin), "unix-epoch")
+					  : !json_object_get(json, "id"));
 	if (!read_uuid(json_object_get(json, "uuid"), c->uuid) &&
 	    !read_uuid(json_object_get(json, "uid"), c->uuid))
 		memset(c->uuid, 0, sizeof(c->uuid));
@@ -180,8 +181,10 @@ static int parse_alias(struct json_parser *p, const json_t *json)
 	if (ret)
 		return ret;
 	if (!alias.name || p->nr_aliases == JSON_MAX_ALIASES)
-		return fail(p->err, -EINVAL, "a field class alias has no name, or there are more "
-					     "than %d", JSON_MAX_ALIASES);
+		return fail(p->err, -EINVAL,
+			    "a field class alias has no name, or there are more "
+			    "than %d",
+			    JSON_MAX_ALIASES);
 	p->aliases[p->nr_aliases++] = alias;
 	return 0;
 }
@@ -244,8 +247,8 @@ static char *fold_numbers(const char *text, size_t len, size_t *out_len)
 		size_t digits = 0;
 		bool after_number = i && (strchr(".+-eE", text[i - 1]) && text[i - 1]);
 
-		while (!in_string && !after_number && i + digits < len &&
-		       text[i + digits] >= '0' && text[i + digits] <= '9')
+		while (!in_string && !after_number && i + digits < len && text[i + digits] >= '0' &&
+		       text[i + digits] <= '9')
 			digits++;
 		if (digits) {
 			n += fold_number(text + i, digits, out + n);
@@ -279,8 +282,8 @@ static int next_fragment(struct json_parser *p, const char *text, size_t *at, si
 	int ret;
 
 	if (!json)
-		return fail(p->err, -EINVAL, "metadata at offset %zu: %s", *at + (size_t)why.position,
-			    why.text);
+		return fail(p->err, -EINVAL, "metadata at offset %zu: %s",
+			    *at + (size_t)why.position, why.text);
 	ret = parse_fragment(p, json, t);
 	if (ret)
 		fail_prefix(p->err, ret, "metadata fragment at offset %zu", *at);
@@ -303,7 +306,8 @@ static int parse_all(struct json_parser *p, const char *text, size_t len)
 		if (ret == -ENOMEM || ret == -ENOTSUP || !p->m->events)
 			return ret;
 		/* Behind events only more events come: go on with the next one that is marked. */
-		problems_add(p->problems, "%s; this part of the metadata is not used", p->err->text);
+		problems_add(p->problems, "%s; this part of the metadata is not used",
+			     p->err->text);
 		p->depth = 0;
 		separator = memchr(text + at, RECORD_SEPARATOR, len - at);
 		at = separator ? (size_t)(separator - text) : len;

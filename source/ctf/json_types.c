@@ -97,15 +97,14 @@ static int parse_labels(struct json_parser *p, const json_t *labels, struct ctf_
 	json_t *ranges;
 	size_t nr = 0;
 
-	json_object_foreach((json_t *)labels, key, ranges)
-		nr += json_array_size(ranges);
+	json_object_foreach((json_t *)labels, key, ranges) nr += json_array_size(ranges);
 	list = arena_alloc(&p->m->arena, (nr + 1) * sizeof(*list));
 	if (!list)
 		return json_oom(p);
-	json_object_foreach((json_t *)labels, key, ranges) {
+	json_object_foreach((json_t *)labels, key, ranges)
+	{
 		const char *label = arena_strdup(&p->m->arena, key);
-		int ret = label ? read_ranges(p, ranges, label, list, &fc->nr_labels) :
-				  json_oom(p);
+		int ret = label ? read_ranges(p, ranges, label, list, &fc->nr_labels) : json_oom(p);
 
 		if (ret)
 			return ret;
@@ -331,8 +330,10 @@ static int parse_encoding(struct json_parser *p, const json_t *json, struct ctf_
 	static const struct {
 		const char *name;
 		enum ctf_text text;
-	} names[] = {{"utf-8", CTF_TEXT_UTF8},       {"utf-16le", CTF_TEXT_UTF16LE},
-		     {"utf-16be", CTF_TEXT_UTF16BE}, {"utf-32le", CTF_TEXT_UTF32LE},
+	} names[] = {{"utf-8", CTF_TEXT_UTF8},
+		     {"utf-16le", CTF_TEXT_UTF16LE},
+		     {"utf-16be", CTF_TEXT_UTF16BE},
+		     {"utf-32le", CTF_TEXT_UTF32LE},
 		     {"utf-32be", CTF_TEXT_UTF32BE}};
 	const char *encoding = json_string_value(json_object_get(json, "encoding"));
 
@@ -406,8 +407,8 @@ static int parse_array(struct json_parser *p, const json_t *json, struct ctf_fc 
 {
 	int ret = get_align(p, json, "minimum-alignment", fc);
 
-	return ret ? ret : json_parse_fc(p, json_object_get(json, "element-field-class"),
-					 &fc->elem);
+	return ret ? ret
+		   : json_parse_fc(p, json_object_get(json, "element-field-class"), &fc->elem);
 }
 
 static int parse_sl_array(struct json_parser *p, const json_t *json, struct ctf_fc *fc)
@@ -535,8 +536,9 @@ int json_parse_fc(struct json_parser *p, const json_t *json, struct ctf_fc **out
 	if (json_is_string(json))
 		return use_alias(p, json_string_value(json), out);
 	if (!type)
-		return fail(p->err, -EINVAL, "a field class is neither an object with a \"type\" "
-					     "nor the name of an alias");
+		return fail(p->err, -EINVAL,
+			    "a field class is neither an object with a \"type\" "
+			    "nor the name of an alias");
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		if (strcmp(types[i].type, type))
 			continue;

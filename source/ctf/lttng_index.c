@@ -40,8 +40,8 @@ static uint64_t be64(const uint8_t *p)
 static void read_entry(struct ctf_lttng_entry *e, const uint8_t *p, unsigned minor)
 {
 	uint64_t *const words[ENTRY_WORDS_1_1] = {
-		&e->offset_bytes, &e->packet_bits, &e->content_bits, &e->begin,  &e->end,
-		&e->discarded,    &e->stream_id,   &e->instance,     &e->seq_num};
+		&e->offset_bytes, &e->packet_bits, &e->content_bits, &e->begin,	 &e->end,
+		&e->discarded,	  &e->stream_id,   &e->instance,     &e->seq_num};
 	unsigned nr = minor ? ENTRY_WORDS_1_1 : ENTRY_WORDS_1_0;
 
 	for (unsigned i = 0; i < nr; i++)
@@ -67,8 +67,8 @@ static int parse(struct ctf_lttng_index *lt, const struct mapfile *map, const ch
 	if (!lt->entries)
 		return fail(err, -ENOMEM, "out of memory reading %s", path);
 	for (uint32_t i = 0; i < lt->nr; i++)
-		read_entry(&lt->entries[i],
-			   data + INDEX_HEADER_BYTES + (size_t)i * entry_bytes, lt->minor);
+		read_entry(&lt->entries[i], data + INDEX_HEADER_BYTES + (size_t)i * entry_bytes,
+			   lt->minor);
 	return 0;
 }
 

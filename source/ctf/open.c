@@ -139,9 +139,9 @@ static enum clock_kind kind_of_clock(const char *name)
 	static const struct {
 		const char *name;
 		enum clock_kind kind;
-	} names[] = {{"monotonic", CLOCK_MONO}, {"mono", CLOCK_MONO},     {"boottime", CLOCK_BOOT},
-		     {"boot", CLOCK_BOOT},      {"realtime", CLOCK_REAL}, {"tsc", CLOCK_TSC},
-		     {"x86-tsc", CLOCK_TSC},    {"x86_tsc", CLOCK_TSC}};
+	} names[] = {{"monotonic", CLOCK_MONO}, {"mono", CLOCK_MONO},	  {"boottime", CLOCK_BOOT},
+		     {"boot", CLOCK_BOOT},	{"realtime", CLOCK_REAL}, {"tsc", CLOCK_TSC},
+		     {"x86-tsc", CLOCK_TSC},	{"x86_tsc", CLOCK_TSC}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (!strcmp(names[i].name, name))
@@ -173,8 +173,10 @@ static void fill_clock(struct trace *t, const struct ctf_metadata *m)
 	if (t->clock.offset_known)
 		t->clock.offset_ns = (int64_t)ns;
 	else
-		trace_problem(t, "the offset of clock \"%s\" does not fit into 64 bits of ns: wall "
-				 "clock times are unknown", c->name);
+		trace_problem(t,
+			      "the offset of clock \"%s\" does not fit into 64 bits of ns: wall "
+			      "clock times are unknown",
+			      c->name);
 }
 
 /* Event types */
@@ -248,8 +250,8 @@ static int fill_types(struct trace *t)
 		}
 	}
 	/* The type of the EV_LOST events that we make. */
-	t->types[t->nr_types] = (struct event_type){
-		.name = "lost", .kind = EV_LOST, .syscall = -1, .system = ""};
+	t->types[t->nr_types] =
+		(struct event_type){.name = "lost", .kind = EV_LOST, .syscall = -1, .system = ""};
 	t->nr_types++;
 	if (t->lttng) {
 		t->syscall_names = sc.names;

@@ -35,15 +35,16 @@ static int read_sizes(struct ctf_packet_info *out, uint64_t room_bits, struct er
 	bool has_content = ctf_has_role(r, CTF_ROLE_CONTENT_BITS);
 	bool has_packet = ctf_has_role(r, CTF_ROLE_PACKET_BITS);
 
-	out->packet_bits = has_packet  ? r->value[CTF_ROLE_PACKET_BITS] :
-			   has_content ? r->value[CTF_ROLE_CONTENT_BITS] :
-					 room_bits;
+	out->packet_bits = has_packet	 ? r->value[CTF_ROLE_PACKET_BITS]
+			   : has_content ? r->value[CTF_ROLE_CONTENT_BITS]
+					 : room_bits;
 	out->content_bits = has_content ? r->value[CTF_ROLE_CONTENT_BITS] : out->packet_bits;
 	if (out->packet_bits % 8 || out->packet_bits < out->body_bits || !out->packet_bits)
 		return fail(err, -EINVAL, "packet size %llu bits is impossible",
 			    (unsigned long long)out->packet_bits);
 	if (out->content_bits > out->packet_bits || out->content_bits < out->body_bits)
-		return fail(err, -EINVAL, "content size %llu bits is impossible in a packet of %llu",
+		return fail(err, -EINVAL,
+			    "content size %llu bits is impossible in a packet of %llu",
 			    (unsigned long long)out->content_bits,
 			    (unsigned long long)out->packet_bits);
 	out->truncated = out->packet_bits > room_bits;
@@ -57,13 +58,11 @@ bool ctf_is_of_stream(const struct ctf_stream *cs, int64_t cpu, const struct ctf
 	if (cs->has_instance && ctf_has_role(r, CTF_ROLE_STREAM_INSTANCE) &&
 	    r->value[CTF_ROLE_STREAM_INSTANCE] != cs->instance)
 		return false;
-	return cpu < 0 || !ctf_has_role(r, CTF_ROLE_CPU) ||
-	       r->value[CTF_ROLE_CPU] == (uint64_t)cpu;
+	return cpu < 0 || !ctf_has_role(r, CTF_ROLE_CPU) || r->value[CTF_ROLE_CPU] == (uint64_t)cpu;
 }
 
 int ctf_packet_read(const struct ctf_trace *t, const uint8_t *data, uint64_t room_bytes,
-		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out,
-		    struct error *err)
+		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out, struct error *err)
 {
 	struct ctf_walk w = {.data = data, .end = room_bytes * 8, .regs = regs};
 	int ret;

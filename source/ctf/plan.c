@@ -92,8 +92,8 @@ struct compiler {
 	struct ctf_load loads[MAX_LOADS];
 	unsigned nr_steps, nr_loads;
 	/* The run being built. */
-	uint64_t offset;      /* bits from its begin */
-	uint32_t base_align;  /* bits; what its begin is known to be aligned to */
+	uint64_t offset;     /* bits from its begin */
+	uint32_t base_align; /* bits; what its begin is known to be aligned to */
 	struct ctf_load slot_loads[MAX_LOADS], reg_loads[MAX_LOADS];
 	unsigned nr_slot_loads, nr_reg_loads;
 	struct ctf_load tid;
@@ -190,8 +190,8 @@ static bool compile_int(struct compiler *c, const struct ctf_fc *fc)
 		c->has_tid = true;
 	} else if (fc->slot == CTF_SLOT_TID) {
 		return false;
-	} else if (fc->slot >= 0 && !add_load(c->slot_loads, &c->nr_slot_loads, l,
-					      (unsigned)fc->slot)) {
+	} else if (fc->slot >= 0 &&
+		   !add_load(c->slot_loads, &c->nr_slot_loads, l, (unsigned)fc->slot)) {
 		return false;
 	}
 	if (fc->reg >= 0 && !add_load(c->reg_loads, &c->nr_reg_loads, l, (unsigned)fc->reg))
@@ -403,7 +403,8 @@ static int add_id(struct ctf_stream_plan *out, uint32_t index, struct problems *
 	struct ctf_plan *plan = &out->plans[index];
 
 	if (ctf_plan_find(out, plan->cls->id))
-		problems_add(problems, "event id %llu is described twice: the first, \"%s\", counts",
+		problems_add(problems,
+			     "event id %llu is described twice: the first, \"%s\", counts",
 			     (unsigned long long)plan->cls->id,
 			     ctf_plan_find(out, plan->cls->id)->cls->name);
 	else if (plan->cls->id < out->nr_ids)

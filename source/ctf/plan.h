@@ -17,11 +17,11 @@
 #define CTF_RUN_BYTES_MAX (1u << 24) /* a record with a longer run is left to the interpreter */
 
 enum ctf_step_kind {
-	CTF_STEP_RUN,      /* len bytes, with loads */
-	CTF_STEP_ALIGN,    /* to len bytes, counted from the packet */
+	CTF_STEP_RUN,	   /* len bytes, with loads */
+	CTF_STEP_ALIGN,	   /* to len bytes, counted from the packet */
 	CTF_STEP_STRING,   /* up to the NUL; slot takes its address */
 	CTF_STEP_SEQUENCE, /* regs[reg] elements of len bytes */
-	CTF_STEP_WALK,     /* whatever fc is */
+	CTF_STEP_WALK,	   /* whatever fc is */
 };
 
 /*
@@ -30,29 +30,29 @@ enum ctf_step_kind {
  */
 struct ctf_load {
 	uint64_t mask;
-	uint64_t sign;     /* sign bit; 0 for unsigned */
-	uint32_t offset;   /* bytes from the run's begin */
+	uint64_t sign;	 /* sign bit; 0 for unsigned */
+	uint32_t offset; /* bytes from the run's begin */
 	uint8_t shift;
 	bool big;
-	bool address;      /* the value is where the field is: text */
-	uint8_t to;        /* argument slot; or register */
+	bool address; /* the value is where the field is: text */
+	uint8_t to;   /* argument slot; or register */
 };
 
 struct ctf_step {
 	uint8_t kind;
-	int8_t slot;       /* STRING; -1 none */
+	int8_t slot; /* STRING; -1 none */
 	int16_t reg;
 	uint32_t len;
-	uint16_t loads, nr_loads;         /* into plan->loads: to argument slots */
+	uint16_t loads, nr_loads;	  /* into plan->loads: to argument slots */
 	uint16_t reg_loads, nr_reg_loads; /* to registers; always needed */
-	const struct ctf_fc *fc;          /* WALK */
+	const struct ctf_fc *fc;	  /* WALK */
 };
 
 /*
- * A quick record is one run, and all numbers wanted in it are little-endian: then every slot, wanted
- * or not, is filled by the same few instructions, without a branch.
- * value = (((eight bytes at @offset >> shift) & mask) ^ flip) - less.  A number that is loaded has its
- * sign bit as @flip and @less; for one that is always the same, the mask is 0 and it is in @flip.
+ * A quick record is one run, and all numbers wanted in it are little-endian: then every slot,
+ * wanted or not, is filled by the same few instructions, without a branch. value = (((eight bytes
+ * at @offset >> shift) & mask) ^ flip) - less.  A number that is loaded has its sign bit as @flip
+ * and @less; for one that is always the same, the mask is 0 and it is in @flip.
  */
 struct ctf_slot {
 	uint64_t mask, flip, less;
@@ -71,17 +71,17 @@ struct ctf_quick {
 };
 
 struct ctf_plan {
-	uint16_t kind;           /* enum event_kind */
-	uint16_t type;           /* index into trace->types */
-	bool fixed;              /* one RUN only: steps[0] */
-	bool walked;             /* too odd for steps: the interpreter reads all of it */
-	bool check_vcpu;         /* argument 0 is a vCPU id that may be a pointer */
+	uint16_t kind;	 /* enum event_kind */
+	uint16_t type;	 /* index into trace->types */
+	bool fixed;	 /* one RUN only: steps[0] */
+	bool walked;	 /* too odd for steps: the interpreter reads all of it */
+	bool check_vcpu; /* argument 0 is a vCPU id that may be a pointer */
 	bool has_tid;
 	bool is_quick;
-	uint8_t nr_texts;        /* of quick */
-	uint32_t fixed_bytes;    /* fixed: size of the record behind its header */
+	uint8_t nr_texts;     /* of quick */
+	uint32_t fixed_bytes; /* fixed: size of the record behind its header */
 	uint16_t nr_steps;
-	struct ctf_load tid;     /* relative to the first step */
+	struct ctf_load tid; /* relative to the first step */
 	int64_t defaults[EVENT_ARGS];
 	const struct ctf_load *loads;
 	const struct ctf_step *steps;
@@ -94,7 +94,7 @@ enum ctf_id_state { CTF_ID_FREE, CTF_ID_USED, CTF_ID_FIXED };
 
 struct ctf_id {
 	uint32_t fixed_bytes; /* FIXED */
-	uint16_t plan;        /* index into plans */
+	uint16_t plan;	      /* index into plans */
 	uint8_t kind;
 	uint8_t state;
 };
@@ -109,16 +109,16 @@ enum ctf_header_kind {
 struct ctf_stream_plan {
 	const struct ctf_stream_class *cls;
 	enum ctf_header_kind header;
-	bool bytewise;              /* records begin at bytes: steps may be used */
-	uint32_t header_align;      /* bytes; bytewise only */
-	bool self_contained;        /* one of LTTng's headers, and events refer to no field of the
-				       packet's header or context: they can be read alone */
-	bool context_is_packed;     /* the context of all events is whole bytes, always the same
-				       number, without alignment, and nothing refers to it */
-	uint32_t context_bits;      /* ... of so many bits */
-	struct ctf_id *by_id;       /* [nr_ids]; dense part */
+	bool bytewise;		/* records begin at bytes: steps may be used */
+	uint32_t header_align;	/* bytes; bytewise only */
+	bool self_contained;	/* one of LTTng's headers, and events refer to no field of the
+				   packet's header or context: they can be read alone */
+	bool context_is_packed; /* the context of all events is whole bytes, always the same
+				   number, without alignment, and nothing refers to it */
+	uint32_t context_bits;	/* ... of so many bits */
+	struct ctf_id *by_id;	/* [nr_ids]; dense part */
 	uint32_t nr_ids;
-	struct map by_large_id;     /* id to index into plans, for ids beyond the dense part */
+	struct map by_large_id; /* id to index into plans, for ids beyond the dense part */
 	struct ctf_plan *plans;
 	uint32_t nr_plans;
 };

@@ -54,8 +54,13 @@ static uint32_t find_packet(const struct stream *s, uint32_t file, uint64_t byte
 static int walk_at(struct located *l, uint64_t *pos, const struct ctf_fc *fc,
 		   struct ctf_roles *roles, const struct ctf_visitor *visitor, void *data)
 {
-	struct ctf_walk w = {.data = l->data, .pos = *pos, .end = l->end, .regs = l->regs,
-			     .roles = roles, .visitor = visitor, .visitor_data = data};
+	struct ctf_walk w = {.data = l->data,
+			     .pos = *pos,
+			     .end = l->end,
+			     .regs = l->regs,
+			     .roles = roles,
+			     .visitor = visitor,
+			     .visitor_data = data};
 	int ret;
 
 	w.fuel = ctf_walk_fuel(w.end - w.pos);
@@ -150,8 +155,9 @@ enum field_class ctf_field_class(const struct ctf_fc *fc)
 	case CTF_STRING:
 		return FIELD_STRING;
 	case CTF_ARRAY:
-		return fc->is_blob ? FIELD_BLOB : ctf_is_text_array(fc) ? FIELD_STRING :
-									FIELD_ARRAY;
+		return fc->is_blob	       ? FIELD_BLOB
+		       : ctf_is_text_array(fc) ? FIELD_STRING
+					       : FIELD_ARRAY;
 	case CTF_STRUCT:
 		return FIELD_STRUCT;
 	default:
@@ -248,9 +254,9 @@ int ctf_event_field(const struct stream *s, const struct event *e, const char *n
 
 struct printer {
 	struct text text;
-	bool separate;    /* a blank or comma is due before the next field */
+	bool separate; /* a blank or comma is due before the next field */
 	unsigned depth;
-	unsigned hidden;  /* levels whose braces are not shown */
+	unsigned hidden; /* levels whose braces are not shown */
 };
 
 static void put_char(struct printer *p, uint32_t c)

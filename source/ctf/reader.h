@@ -15,10 +15,9 @@
  *	streams.c finds the files, and which of them are one stream
  *	covers.c  compares the metadata of two parts of a trace
  *	packet.c  reads one packet's header and context
- *	index.c   makes a stream's list of packets, from LTTng's index file or by walking the packets
- *	cursor.c  cursors: from packet to packet
- *	decode.c  events of a packet
- *	print.c   any field of any event, by name or as text
+ *	index.c   makes a stream's list of packets, from LTTng's index file or by walking the
+ *packets cursor.c  cursors: from packet to packet decode.c  events of a packet print.c   any field
+ *of any event, by name or as text
  *
  * A data stream is one file, or several when the tracer began a new one now and then: of one stream
  * class, with the same stream_instance_id, in any of the trace's directories.  They follow each
@@ -28,25 +27,25 @@ struct ctf_file {
 	const char *path;
 	struct mapfile map;
 	uint32_t first_packet, nr_packets; /* its own, of the stream's by place */
-	uint8_t uuid[16];                  /* what its first packet says to be part of */
+	uint8_t uuid[16];		   /* what its first packet says to be part of */
 	bool has_uuid;
 };
 
 /* What struct packet does not say. */
 struct ctf_packet {
 	uint64_t content_bits;
-	uint64_t begin_raw;   /* as written; struct packet has it made monotonic */
+	uint64_t begin_raw; /* as written; struct packet has it made monotonic */
 	uint64_t end_raw;
-	uint64_t discarded;   /* events lost during this packet, by the tracer's counter */
-	uint64_t gap_from;    /* where @gap begins: all of the packet before is earlier, or then */
+	uint64_t discarded; /* events lost during this packet, by the tracer's counter */
+	uint64_t gap_from;  /* where @gap begins: all of the packet before is earlier, or then */
 	uint32_t file;
-	bool gap;             /* packets before this one are missing, or bytes */
-	bool truncated;       /* the file ends before the packet does */
-	bool open_ended; /* it does not say how long it is: the file's last bits may be padding */
-	bool torn;            /* the next packet begins within this one: bytes of it are missing */
-	bool misplaced;       /* it is earlier than one in front of it, or that one again */
-	bool lost_unknown;    /* events were lost in it, or before the trace begins */
-	bool indexed;         /* all this is what the index says; the packet may say otherwise */
+	bool gap;	   /* packets before this one are missing, or bytes */
+	bool truncated;	   /* the file ends before the packet does */
+	bool open_ended;   /* it does not say how long it is: the file's last bits may be padding */
+	bool torn;	   /* the next packet begins within this one: bytes of it are missing */
+	bool misplaced;	   /* it is earlier than one in front of it, or that one again */
+	bool lost_unknown; /* events were lost in it, or before the trace begins */
+	bool indexed;	   /* all this is what the index says; the packet may say otherwise */
 	_Atomic uint8_t told; /* CTF_TOLD_*: what has been reported and counted already */
 };
 
@@ -67,7 +66,7 @@ struct ctf_stream {
 	struct ctf_file *files;
 	unsigned nr_files;
 	struct ctf_packet *packets; /* beside struct stream's */
-	uint32_t *by_place;         /* packets by file and offset; NULL: that is their order */
+	uint32_t *by_place;	    /* packets by file and offset; NULL: that is their order */
 	uint64_t instance;
 	bool has_instance;
 	/* Where time first stepped back, and first was behind its packet's end: bit + 1. */
@@ -80,8 +79,8 @@ struct ctf_trace {
 	struct ctf_stream_plan *plans;
 	unsigned nr_plans;
 	struct ctf_stream *streams;
-	bool forget;        /* large: give pages back behind the cursors */
-	bool open;          /* all settled: from now on only cursors run */
+	bool forget; /* large: give pages back behind the cursors */
+	bool open;   /* all settled: from now on only cursors run */
 	_Atomic bool vcpu_id_seen_unsound;
 };
 
@@ -104,7 +103,7 @@ struct ctf_packet_info {
 	uint64_t body_bits;    /* where the events begin */
 	uint64_t content_bits; /* where they end; not more than there is of the file */
 	uint64_t packet_bits;  /* as written */
-	bool truncated;        /* the file ends before the packet */
+	bool truncated;	       /* the file ends before the packet */
 };
 
 #define CTF_PACKET_MAGIC 0xc1fc1fc1u
@@ -124,8 +123,7 @@ unsigned ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
  * Whose it says to be (roles.uuid) is not looked at.
  */
 int ctf_packet_read(const struct ctf_trace *t, const uint8_t *data, uint64_t room_bytes,
-		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out,
-		    struct error *err);
+		    uint64_t regs[static CTF_REGS], struct ctf_packet_info *out, struct error *err);
 
 /* Whether a packet may be of that stream, by the number and the CPU that it says.  @cpu: the
  * stream's; -1 when its packets have not said. */

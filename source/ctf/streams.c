@@ -125,7 +125,8 @@ static void look_further(struct ctf_trace *ct, struct ctf_file *cf, struct ctf_p
 	if (ctf_packet_key(ct, &own, key) < CTF_KEY_BYTES)
 		return;
 	hit = memmem(data, cf->map.len_bytes, key, sizeof(key));
-	if (hit && !ctf_packet_read(ct, hit, cf->map.len_bytes - (uint64_t)(hit - data), regs, &found, &why))
+	if (hit && !ctf_packet_read(ct, hit, cf->map.len_bytes - (uint64_t)(hit - data), regs,
+				    &found, &why))
 		*info = found;
 }
 
@@ -159,8 +160,10 @@ static bool look_at_file(struct trace *t, struct candidate *c)
 	if (info.roles.uuid)
 		memcpy(c->file.uuid, info.roles.uuid, sizeof(c->file.uuid));
 	if (!is_of_metadata(ct, &info))
-		trace_problem(t, "%s says to be of another trace than the metadata (its uuid "
-				 "differs): it is read as the metadata says", c->file.path);
+		trace_problem(t,
+			      "%s says to be of another trace than the metadata (its uuid "
+			      "differs): it is read as the metadata says",
+			      c->file.path);
 	c->plan = info.plan;
 	c->begin = info.roles.value[CTF_ROLE_BEGIN];
 	c->instance = info.roles.value[CTF_ROLE_STREAM_INSTANCE];
@@ -192,8 +195,8 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* Moves the files of candidate @first's stream into @cs, in the order of time. */
-static int gather_files(struct trace *t, struct ctf_stream *cs, struct candidate *list,
-			unsigned nr, unsigned first)
+static int gather_files(struct trace *t, struct ctf_stream *cs, struct candidate *list, unsigned nr,
+			unsigned first)
 {
 	struct ctf_trace *ct = t->reader;
 	struct candidate **files = calloc(nr - first, sizeof(*files));
@@ -288,7 +291,8 @@ static void look_for_gaps(struct trace *t, const struct names *n)
 		int top = -1;
 
 		for (; i < n->nr && len && channel_len(base_of(n->list[i])) == len &&
-		       !strncmp(base_of(n->list[i]), name, len); i++) {
+		       !strncmp(base_of(n->list[i]), name, len);
+		     i++) {
 			int cpu = cpu_of_name(n->list[i]);
 
 			if (cpu < 64)
@@ -298,8 +302,10 @@ static void look_for_gaps(struct trace *t, const struct names *n)
 		i += !len;
 		for (int cpu = 0; cpu < top && cpu < 64; cpu++) {
 			if (!(there >> cpu & 1))
-				trace_problem(t, "%s/%.*s_%d is missing: nothing is known of that "
-						 "CPU", t->path, (int)len, name, cpu);
+				trace_problem(t,
+					      "%s/%.*s_%d is missing: nothing is known of that "
+					      "CPU",
+					      t->path, (int)len, name, cpu);
 		}
 	}
 }

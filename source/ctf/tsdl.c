@@ -381,7 +381,8 @@ static int parse_top(struct tsdl *p, struct tails *t)
 	static const struct block_ops env_ops = {.value = env_value};
 	static const struct block_ops ignore_ops = {.value = ignore_value};
 	enum { TRACE, ENV, CLOCK, STREAM, EVENT, CALLSITE, NR } what;
-	static const char *const words[NR] = {"trace", "env", "clock", "stream", "event", "callsite"};
+	static const char *const words[NR] = {"trace",	"env",	 "clock",
+					      "stream", "event", "callsite"};
 
 	if (tsdl_accept(p, ';'))
 		return 0;
@@ -390,8 +391,9 @@ static int parse_top(struct tsdl *p, struct tails *t)
 	for (what = 0; what < NR && !tsdl_is_word(p, words[what]); what++)
 		;
 	if (what == NR)
-		return tsdl_fail(p, "\"trace\", \"env\", \"clock\", \"stream\", \"event\" or a type "
-				    "is expected");
+		return tsdl_fail(p,
+				 "\"trace\", \"env\", \"clock\", \"stream\", \"event\" or a type "
+				 "is expected");
 	tsdl_advance(p);
 	switch (what) {
 	case TRACE:

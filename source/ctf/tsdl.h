@@ -7,7 +7,8 @@
 
 /*
  * The TSDL parser, shared by tsdl.c (blocks: trace, env, clock, stream, event), tsdl_types.c
- * (types and declarations) and tsdl_attrs.c (types without members).  Recursive descent, one token of look-ahead in @tok.
+ * (types and declarations) and tsdl_attrs.c (types without members).  Recursive descent, one token
+ * of look-ahead in @tok.
  *
  * Every function returns 0 or a negative errno; the first failure has set @err and ends the parse.
  */
@@ -39,7 +40,7 @@ struct tsdl_value {
 	bool negative;
 	int64_t number;
 	const char *text; /* TEXT and WORD: in the arena; words of a path joined by '.' */
-	size_t len;       /* of TEXT, which may have a NUL in it */
+	size_t len;	  /* of TEXT, which may have a NUL in it */
 };
 
 int tsdl_fail(struct tsdl *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

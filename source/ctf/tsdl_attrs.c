@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types that consist of attributes: "integer { size = 8; ... }", and likewise floating_point and string. */
+/* Types that consist of attributes: "integer { size = 8; ... }", and likewise floating_point and
+ * string. */
 #include "source/ctf/tsdl.h"
 
 #include <errno.h>
@@ -71,9 +72,9 @@ static int attr_base(struct tsdl *p, const struct tsdl_value *v, struct ctf_fc *
 	static const struct {
 		const char *name;
 		uint8_t base;
-	} names[] = {{"decimal", 10}, {"dec", 10}, {"d", 10},     {"i", 10},      {"u", 10},
-		     {"hexadecimal", 16}, {"hex", 16}, {"x", 16}, {"X", 16},      {"p", 16},
-		     {"octal", 8},    {"oct", 8},  {"o", 8},      {"binary", 2},  {"b", 2}};
+	} names[] = {{"decimal", 10},	  {"dec", 10}, {"d", 10}, {"i", 10},	 {"u", 10},
+		     {"hexadecimal", 16}, {"hex", 16}, {"x", 16}, {"X", 16},	 {"p", 16},
+		     {"octal", 8},	  {"oct", 8},  {"o", 8},  {"binary", 2}, {"b", 2}};
 
 	if (v->kind == TSDL_VALUE_INT) {
 		if (v->number != 2 && v->number != 8 && v->number != 10 && v->number != 16)

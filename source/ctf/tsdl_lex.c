@@ -7,8 +7,11 @@
 enum { BLANK = 1, WORD = 2, DIGIT = 4 };
 
 static const uint8_t classes[256] = {
-	['\0'] = BLANK, ['\t'] = BLANK, ['\n'] = BLANK, ['\v'] = BLANK, ['\f'] = BLANK,
-	['\r'] = BLANK, [' '] = BLANK,  ['$'] = WORD,	 ['_'] = WORD,	 ['0' ... '9'] = WORD | DIGIT,
+	['\0'] = BLANK,	      ['\t'] = BLANK,
+	['\n'] = BLANK,	      ['\v'] = BLANK,
+	['\f'] = BLANK,	      ['\r'] = BLANK,
+	[' '] = BLANK,	      ['$'] = WORD,
+	['_'] = WORD,	      ['0' ... '9'] = WORD | DIGIT,
 	['A' ... 'Z'] = WORD, ['a' ... 'z'] = WORD,
 };
 

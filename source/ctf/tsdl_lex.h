@@ -17,9 +17,9 @@ struct tsdl_token {
 	enum tsdl_kind kind;
 	const char *text; /* STRING: what is between the quotes, escapes not yet resolved */
 	size_t len;
-	uint64_t value;   /* INT: its value; a minus sign is punctuation */
-	int punct;        /* PUNCT: the character or one of the above */
-	char quote;       /* STRING: the one it stands in */
+	uint64_t value; /* INT: its value; a minus sign is punctuation */
+	int punct;	/* PUNCT: the character or one of the above */
+	char quote;	/* STRING: the one it stands in */
 	unsigned line;
 };
 

@@ -62,7 +62,8 @@ void tsdl_scope_close(struct tsdl *p, struct tsdl_name *outer)
 	p->scope = outer;
 }
 
-static int append_word(struct tsdl *p, char name[static TYPE_NAME_MAX], const char *word, size_t len)
+static int append_word(struct tsdl *p, char name[static TYPE_NAME_MAX], const char *word,
+		       size_t len)
 {
 	size_t used = strlen(name);
 
@@ -551,8 +552,8 @@ static bool at_tagged_declaration(const struct tsdl *p)
 	if (t.kind != TSDL_WORD)
 		return false;
 	/* A selector <a.b>, a carrier ": unsigned int". */
-	while (t.kind == TSDL_WORD || is_punct(&t, '<') || is_punct(&t, '>') ||
-	       is_punct(&t, '.') || is_punct(&t, ':'))
+	while (t.kind == TSDL_WORD || is_punct(&t, '<') || is_punct(&t, '>') || is_punct(&t, '.') ||
+	       is_punct(&t, ':'))
 		t = tsdl_next(&ahead);
 	if (!is_punct(&t, '{'))
 		return false;

@@ -30,8 +30,8 @@ static uint64_t reverse_bits(uint64_t v, unsigned nr_bits)
 
 static uint64_t load(const struct ctf_walk *w, const struct ctf_fc *fc)
 {
-	uint64_t v = fc->order == CTF_ORDER_BE ? ctf_bits_be(w->data, w->pos, fc->size) :
-						 ctf_bits_le(w->data, w->pos, fc->size);
+	uint64_t v = fc->order == CTF_ORDER_BE ? ctf_bits_be(w->data, w->pos, fc->size)
+					       : ctf_bits_le(w->data, w->pos, fc->size);
 
 	return fc->bits_reversed ? reverse_bits(v, fc->size) : v;
 }
@@ -281,8 +281,8 @@ static int walk_optional(struct ctf_walk *w, const struct ctf_fc *fc, const char
 	struct ctf_value v = {.name = name, .fc = fc, .pos = w->pos};
 	uint64_t selector = w->regs[fc->ref_reg];
 	const struct ctf_member *member = &fc->members[0];
-	bool present = member->nr_ranges ? is_selected(member, selector, fc->ref_signed) :
-					   selector != 0;
+	bool present =
+		member->nr_ranges ? is_selected(member, selector, fc->ref_signed) : selector != 0;
 
 	return present ? walk(w, member->fc, name) : leaf(w, &v);
 }

@@ -13,13 +13,13 @@
 struct ctf_value {
 	const char *name;
 	const struct ctf_fc *fc;
-	uint64_t pos;        /* of its first bit */
+	uint64_t pos; /* of its first bit */
 	union {
-		uint64_t u;  /* integers; sign-extended when the class is signed */
+		uint64_t u; /* integers; sign-extended when the class is signed */
 		double f;
 	};
 	const uint8_t *text; /* strings, text arrays, blobs */
-	size_t len;          /* bytes of text or blob; elements of an array */
+	size_t len;	     /* bytes of text or blob; elements of an array */
 };
 
 /* open and close surround the members of structures and the elements of arrays; false from open
@@ -34,8 +34,8 @@ struct ctf_visitor {
 struct ctf_roles {
 	uint64_t value[CTF_NR_ROLES];
 	uint8_t bits[CTF_NR_ROLES]; /* their sizes */
-	uint32_t seen;              /* bit per enum ctf_role */
-	const uint8_t *uuid;        /* of CTF_ROLE_UUID, else NULL */
+	uint32_t seen;		    /* bit per enum ctf_role */
+	const uint8_t *uuid;	    /* of CTF_ROLE_UUID, else NULL */
 };
 
 static inline bool ctf_has_role(const struct ctf_roles *r, enum ctf_role role)
@@ -44,11 +44,11 @@ static inline bool ctf_has_role(const struct ctf_roles *r, enum ctf_role role)
 }
 
 struct ctf_walk {
-	const uint8_t *data;     /* the packet's first byte */
-	uint64_t pos, end;       /* bits; end is the first that must not be read */
-	uint64_t fuel;           /* fields that may still be visited: hostile input has to end */
-	uint64_t *regs;          /* [CTF_REGS] */
-	int64_t *slots;          /* [CTF_NR_SLOTS], or NULL */
+	const uint8_t *data;	 /* the packet's first byte */
+	uint64_t pos, end;	 /* bits; end is the first that must not be read */
+	uint64_t fuel;		 /* fields that may still be visited: hostile input has to end */
+	uint64_t *regs;		 /* [CTF_REGS] */
+	int64_t *slots;		 /* [CTF_NR_SLOTS], or NULL */
 	struct ctf_roles *roles; /* or NULL */
 	const struct ctf_visitor *visitor;
 	void *visitor_data;

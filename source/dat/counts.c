@@ -8,8 +8,8 @@
  * it, and so may be what is in front of the first page, and behind the last one.
  *
  * Who cuts an excerpt out of a file leaves the counters as they were.  They prove nothing then, so
- * it must be known whether a file is one.  What an excerpt is: all events of one stretch of time, and
- * not all of the recording's.  So a file is none
+ * it must be known whether a file is one.  What an excerpt is: all events of one stretch of time,
+ *and not all of the recording's.  So a file is none
  *
  *	- that Sonde recorded: its excerpts have another recorder's name;
  *	- of which a CPU has all of its events;
@@ -17,10 +17,11 @@
  *	  counters have as the oldest when they were read: it ends in the midst of the stretch;
  *	- of which a CPU goes on to the recording's end and has the most of its events.
  *
- * The first three are proofs.  The last is none: it takes a long excerpt from the end of a recording
- * for a file with gaps, which is less than is known.  What is left is taken for an excerpt.  That too
- * is no proof: a file that lost pages of all CPUs, and more than half or the end, looks the same.
- * There a state may last through a gap that nothing else shows, and sonde check gives both counts.
+ * The first three are proofs.  The last is none: it takes a long excerpt from the end of a
+ *recording for a file with gaps, which is less than is known.  What is left is taken for an
+ *excerpt.  That too is no proof: a file that lost pages of all CPUs, and more than half or the end,
+ *looks the same. There a state may last through a gap that nothing else shows, and sonde check
+ *gives both counts.
  */
 #include "source/dat/reader.h"
 
@@ -85,8 +86,8 @@ static bool is_excerpt(const struct trace *t)
 	for (unsigned i = 0; i < t->nr_streams; i++) {
 		const struct dat_stream *ds = own_stream(t, i);
 
-		if (ds && (is_whole(ds) || ends_within(ds, last) ||
-			   (reaches_end(ds) && has_most(ds))))
+		if (ds &&
+		    (is_whole(ds) || ends_within(ds, last) || (reaches_end(ds) && has_most(ds))))
 			return false;
 	}
 	return true;
@@ -111,8 +112,8 @@ static void tell(struct trace *t, const struct stream *s, uint64_t counted, bool
 		t, "%s: CPU %d%s%s: of %llu events that the recorder counted the file has %llu%s",
 		t->path, s->cpu, *s->buffer ? " of buffer " : "", s->buffer,
 		(unsigned long long)counted, (unsigned long long)kept(ds),
-		explained ? "; how many each gap lacks is not known" :
-			    "; between which of its pages the others were is not known");
+		explained ? "; how many each gap lacks is not known"
+			  : "; between which of its pages the others were is not known");
 }
 
 static void compare(struct trace *t, struct stream *s)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The decoding loop.  A cursor goes packet by packet, in a packet chunk by chunk (a plain packet is
- * one chunk, used where it is mapped), in a chunk page by page, in a page record by record.  Pages that
- * do not hold together (page.h), or are not where their times belong, are gaps.
+ * one chunk, used where it is mapped), in a chunk page by page, in a page record by record.  Pages
+ * that do not hold together (page.h), or are not where their times belong, are gaps.
  */
 #include "source/dat/page.h"
 
@@ -30,7 +30,7 @@ struct dat_cursor {
 	bool handed_out; /* events that point into it were returned */
 
 	bool in_packet;
-	bool sound; /* ... and all its pages were found to hold together */
+	bool sound;	     /* ... and all its pages were found to hold together */
 	uint64_t next_chunk; /* places in the file */
 	uint64_t packet_stop;
 	uint64_t chunk_at;   /* of what is decoded now */
@@ -45,10 +45,10 @@ struct dat_cursor {
 	uint64_t last; /* time of the last event */
 	bool has_last;
 	int32_t last_tid; /* of the last event; -1 not known */
-	bool probing;	 /* only the time of the last event is asked for */
-	bool gap;	 /* what comes before the next page could not be decoded */
-	bool told_cut;	 /* that the stream's end is missing was handed out */
-	bool lost_waits; /* @lost has to be handed out before the page's records */
+	bool probing;	  /* only the time of the last event is asked for */
+	bool gap;	  /* what comes before the next page could not be decoded */
+	bool told_cut;	  /* that the stream's end is missing was handed out */
+	bool lost_waits;  /* @lost has to be handed out before the page's records */
 	struct event lost;
 	struct tally tally;
 };

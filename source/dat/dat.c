@@ -83,8 +83,8 @@ static int printk_read(struct dat *d)
 {
 	const struct bytes *b = &d->file.tables[DAT_PRINTK];
 
-	return b->bad || !b->len_bytes ? 0 :
-					 dat_printk_read(&d->printk, &d->file.arena,
+	return b->bad || !b->len_bytes ? 0
+				       : dat_printk_read(&d->printk, &d->file.arena,
 							 (const char *)b->data, b->len_bytes);
 }
 

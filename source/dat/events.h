@@ -23,22 +23,22 @@
 struct dat_number {
 	uint16_t offset;
 	uint8_t slot;
-	uint8_t shift;    /* 64 minus its bits */
-	uint8_t sign;     /* 1: sign-extend */
+	uint8_t shift; /* 64 minus its bits */
+	uint8_t sign;  /* 1: sign-extend */
 };
 
 struct dat_text {
 	uint16_t offset;
 	uint8_t slot;
-	uint8_t where;    /* enum dat_where */
-	uint16_t size;    /* DAT_FIXED: bytes it has */
+	uint8_t where; /* enum dat_where */
+	uint16_t size; /* DAT_FIXED: bytes it has */
 };
 
 struct dat_plan {
-	uint16_t type;    /* index into trace->types */
+	uint16_t type; /* index into trace->types */
 	uint16_t kind;
 	uint16_t min_len; /* a record shorter than this is broken */
-	uint16_t reach;   /* the loads touch so many bytes, of DAT_PLACE_MAX + DAT_LOAD_BYTES */
+	uint16_t reach;	  /* the loads touch so many bytes, of DAT_PLACE_MAX + DAT_LOAD_BYTES */
 	uint8_t nr_numbers;
 	uint8_t nr_texts;
 	struct dat_number numbers[EVENT_ARGS];
@@ -51,22 +51,22 @@ void dat_clock_kind(struct trace_clock *c);
 
 /* Where a record has its common fields. */
 struct dat_record_form {
-	uint16_t type_offset; /* common_type, 2 bytes */
-	uint16_t tid_offset;  /* common_pid, 4 bytes */
+	uint16_t type_offset;  /* common_type, 2 bytes */
+	uint16_t tid_offset;   /* common_pid, 4 bytes */
 	uint16_t flags_offset; /* common_flags, 1 byte; 0 there is none */
-	uint16_t common_len;  /* a record holds at least that */
+	uint16_t common_len;   /* a record holds at least that */
 };
 
 /* All event types of a trace. */
 struct dat_events {
-	struct trace *trace;  /* its types are made here; takes the problems */
-	struct arena *arena;  /* names, layouts and plan_of_id are in it */
+	struct trace *trace; /* its types are made here; takes the problems */
+	struct arena *arena; /* names, layouts and plan_of_id are in it */
 	bool swap;
-	unsigned long_size;   /* of the traced kernel */
+	unsigned long_size; /* of the traced kernel */
 	struct dat_record_form form;
 	uint16_t *plan_of_id; /* by common_type, index into plans; plans[0] = unknown */
 	uint32_t nr_ids;
-	uint32_t last_id;     /* the largest that a format explains */
+	uint32_t last_id;	/* the largest that a format explains */
 	struct dat_plan *plans; /* as many as types */
 };
 

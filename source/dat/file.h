@@ -17,9 +17,9 @@
  *	       per CPU {u64 offset, u64 size}; the pages of each CPU
  *	7      "packing\0version\0", u64 offset of the first options section; then sections
  *	       {u16 id, u16 flags (1 = packed), u32 string id, u64 size, data}; packed data starts
- *	       with {u32 packed size, u32 unpacked size}.  The options' last, DONE, holds the offset of
- *	       the next options section, 0 = none.  A CPU's packed pages are
- *	       {u32 chunks, {u32 packed size, u32 unpacked size, data}...}
+ *	       with {u32 packed size, u32 unpacked size}.  The options' last, DONE, holds the offset
+ *of the next options section, 0 = none.  A CPU's packed pages are {u32 chunks, {u32 packed size,
+ *u32 unpacked size, data}...}
  *
  * Every number in the file is taken for a lie until it is checked: what lies outside of the file,
  * or leads in a circle, becomes a problem of the trace, and what can be reached is used.
@@ -28,7 +28,7 @@ struct dat_cpu {
 	int cpu;
 	uint64_t offset_bytes; /* of its pages (or chunk count) in the file */
 	uint64_t len_bytes;    /* in the file */
-	bool has_stats;        /* trace-cmd stored the kernel's counters ... */
+	bool has_stats;	       /* trace-cmd stored the kernel's counters ... */
 	uint64_t stat_lost;    /* ... which say that so many events were lost ... */
 	uint64_t stat_kept;    /* ... and so many were not ... */
 	uint64_t stat_unread;  /* ... of which so many were still in the kernel's buffer ... */
@@ -55,26 +55,35 @@ struct dat_stat {
 };
 
 /* The parts that hold tables, unpacked, in the file's own layout.  Bad when not there. */
-enum dat_table { DAT_HEADERS, DAT_FTRACE_FORMATS, DAT_EVENT_FORMATS, DAT_CMDLINES, DAT_PRINTK, DAT_SYMBOLS, DAT_NR_TABLES };
+enum dat_table {
+	DAT_HEADERS,
+	DAT_FTRACE_FORMATS,
+	DAT_EVENT_FORMATS,
+	DAT_CMDLINES,
+	DAT_PRINTK,
+	DAT_SYMBOLS,
+	DAT_NR_TABLES
+};
 
 struct dat_file {
 	struct trace *trace; /* takes the problems, and what the options say */
 	struct mapfile map;
-	struct arena arena;  /* everything here points into it or into the map */
+	struct arena arena; /* everything here points into it or into the map */
 	struct unpacker unpacker;
 	unsigned version;
 	bool swap;
 	unsigned long_size;
 	uint32_t page_size;
 	enum packing packing;
-	bool has_options;     /* one options section at least was read */
-	uint32_t option_cpus; /* CPUCOUNT */
-	uint64_t tsc_hz;      /* TSC2NSEC; 0 when not said */
-	struct dat_stat *stats;  /* CPUSTAT, newest first */
+	bool has_options;	 /* one options section at least was read */
+	uint32_t option_cpus;	 /* CPUCOUNT */
+	uint64_t tsc_hz;	 /* TSC2NSEC; 0 when not said */
+	struct dat_stat *stats;	 /* CPUSTAT, newest first */
 	const char *stat_buffer; /* the buffer that the next CPUSTAT is about */
-	uint64_t stat_now;       /* when the last CPUSTAT was read, in ticks; 0 not said */
+	uint64_t stat_now;	 /* when the last CPUSTAT was read, in ticks; 0 not said */
 	struct bytes tables[DAT_NR_TABLES];
-	uint64_t symbols_section; /* version 7: where DAT_SYMBOLS is unpacked from when it is wanted */
+	uint64_t symbols_section; /* version 7: where DAT_SYMBOLS is unpacked from when it is wanted
+				   */
 	struct dat_buffer *buffers; /* in the arena; [0] is the top buffer */
 	unsigned nr_buffers;
 };

@@ -28,9 +28,9 @@ enum dat_where {
 struct dat_field {
 	const char *name;
 	uint16_t offset;
-	uint16_t size;      /* bytes at @offset in the record */
+	uint16_t size;	    /* bytes at @offset in the record */
 	uint16_t elem_size; /* of an array; else @size */
-	uint8_t where;      /* enum dat_where */
+	uint8_t where;	    /* enum dat_where */
 	bool is_signed;
 	enum field_class cls; /* INT, UINT, STRING, ARRAY or BLOB */
 };

@@ -262,11 +262,10 @@ bool page_is_foreign(struct page_run *run, const uint8_t *page)
 	before = &see(run, page - run->page_size)->look;
 	here = &see(run, page)->look;
 	behind = &see(run, page + run->page_size)->look;
-	return (before->switches || here->switches || behind->switches) &&
-	       before->running >= 0 && here->running >= 0 && behind->first >= 0 &&
-	       !here->head.lost && !behind->head.lost && !before->breaks && !here->breaks &&
-	       !behind->breaks && !is_led_to(before, here->first) &&
-	       !is_led_to(here, behind->first);
+	return (before->switches || here->switches || behind->switches) && before->running >= 0 &&
+	       here->running >= 0 && behind->first >= 0 && !here->head.lost && !behind->head.lost &&
+	       !before->breaks && !here->breaks && !behind->breaks &&
+	       !is_led_to(before, here->first) && !is_led_to(here, behind->first);
 }
 
 /* Pages of an earlier time may stand there, several in a row: the latest counts of those that are

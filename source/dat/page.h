@@ -35,7 +35,7 @@ enum { RECORD_PADDING = 29, RECORD_TIME_EXTEND = 30, RECORD_TIME_STAMP = 31 };
 struct page_head {
 	uint64_t time;
 	uint32_t len_bytes; /* of the records */
-	uint64_t lost;      /* before this page; 0 none, UINT64_MAX some, nobody counted */
+	uint64_t lost;	    /* before this page; 0 none, UINT64_MAX some, nobody counted */
 };
 
 /* What is neither the length nor a flag is zero; the kernel adds bit 31 as a negative int. */
@@ -72,7 +72,8 @@ static inline bool page_head_read(const struct dat *d, const uint8_t *page, uint
 		h->lost = UINT64_MAX;
 	if (left < page_size)
 		room = (uint32_t)left - form->data_offset;
-	if ((commit & PAGE_LOST_STORED) && h->lost && (uint64_t)h->len_bytes + form->long_size <= room) {
+	if ((commit & PAGE_LOST_STORED) && h->lost &&
+	    (uint64_t)h->len_bytes + form->long_size <= room) {
 		h->lost = load_uint(page + form->data_offset + h->len_bytes, form->long_size, swap);
 		if (!h->lost)
 			h->lost = UINT64_MAX;
@@ -118,17 +119,19 @@ bool page_rest_is_padding(const uint8_t *pos, const uint8_t *end, bool swap);
 struct page_look {
 	struct page_head head;
 	const uint8_t *begin, *end; /* of its records */
-	uint64_t last;              /* time of its last one */
-	int32_t first;              /* thread of its first one; -1 there is none */
-	int32_t leaving, running;   /* ... that its last switch took the CPU from, and gave it to; -1 not known */
-	bool breaks;                /* a thread recorded that no switch had led to */
-	bool switches;              /* switches are recorded */
+	uint64_t last;		    /* time of its last one */
+	int32_t first;		    /* thread of its first one; -1 there is none */
+	int32_t leaving, running; /* ... that its last switch took the CPU from, and gave it to; -1
+				     not known */
+	bool breaks;		  /* a thread recorded that no switch had led to */
+	bool switches;		  /* switches are recorded */
 };
 
 enum page_state {
 	PAGE_HOLDS,
 	PAGE_CUT,  /* the data ends within it, so whether all of it holds together nobody knows */
-	PAGE_HOLE, /* no records: never written, or lost since; no kernel gives a reader such a page */
+	PAGE_HOLE, /* no records: never written, or lost since; no kernel gives a reader such a page
+		    */
 	PAGE_BAD_HEAD,
 	PAGE_BAD_RECORDS,
 	PAGE_NEXT_TO_BAD,
@@ -151,8 +154,8 @@ struct page_run {
 struct page_run dat_stream_run(const struct dat_stream *ds);
 
 /*
- * Is the page at @page of the run to be believed?  @out is then filled.  Damage does not end where a
- * page does, and what it leaves of one may look whole: those next to a page that does not hold
+ * Is the page at @page of the run to be believed?  @out is then filled.  Damage does not end where
+ * a page does, and what it leaves of one may look whole: those next to a page that does not hold
  * together are not believed, either.  (That the data ends within the next one is no damage here.)
  */
 enum page_state page_judge(struct page_run *run, const uint8_t *page, struct page_look *out);
@@ -160,9 +163,9 @@ enum page_state page_judge(struct page_run *run, const uint8_t *page, struct pag
 /*
  * Whether the times of a page that holds together are between its neighbours'.  @last: the time of
  * the last record that is believed before it; 0 unknown.  Of it and the next page, one is astray
- * when they are not in order: this one is if the page behind both says so, too, or if there is none.
- * Else the next one is, and may be what is missing in front of this one: then this is in doubt.
- * Astray are also those that are far from all CPUs' pages (far.c).
+ * when they are not in order: this one is if the page behind both says so, too, or if there is
+ * none. Else the next one is, and may be what is missing in front of this one: then this is in
+ * doubt. Astray are also those that are far from all CPUs' pages (far.c).
  */
 enum page_place { PAGE_IN_PLACE, PAGE_IN_DOUBT, PAGE_ASTRAY };
 
@@ -176,14 +179,15 @@ static inline bool page_is_astray(const struct page_run *run, const uint8_t *pag
 }
 
 /*
- * Whether a page in place by its times is another CPU's, or another machine's: a page does not say whose it is.
- * Its threads follow each other, and so do those of the page in front and of the one behind; but not across either
- * border.  (A kernel that leaves out switches does so within pages, too.)  That tells something only
- * where switches are recorded: one of the three has one.
+ * Whether a page in place by its times is another CPU's, or another machine's: a page does not say
+ * whose it is. Its threads follow each other, and so do those of the page in front and of the one
+ * behind; but not across either border.  (A kernel that leaves out switches does so within pages,
+ * too.)  That tells something only where switches are recorded: one of the three has one.
  */
 bool page_is_foreign(struct page_run *run, const uint8_t *page);
 
-/* The time of the last record before @page of the run, as far back as a few pages; false: not found. */
+/* The time of the last record before @page of the run, as far back as a few pages; false: not
+ * found. */
 bool page_last_before(struct page_run *run, const uint8_t *page, uint64_t *last);
 
 /* A page that was judged before, and is believed: only its header is read, and not @out->last. */

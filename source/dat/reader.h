@@ -30,7 +30,7 @@
 /* Of the traced kernel: its pages' header. */
 struct dat_page_form {
 	uint8_t commit_offset;
-	uint8_t long_size;   /* of the commit field, and of a stored count of missed events */
+	uint8_t long_size; /* of the commit field, and of a stored count of missed events */
 	uint8_t data_offset;
 };
 
@@ -40,7 +40,7 @@ struct dat {
 	struct dat_events events;
 	struct dat_printk printk;
 	uint64_t earliest, latest; /* pages that begin before or after are not of this recording */
-	uint32_t nr_packets;    /* of all streams */
+	uint32_t nr_packets;	   /* of all streams */
 	atomic_uint_fast32_t nr_counted; /* ... whose events are counted */
 };
 
@@ -65,21 +65,21 @@ struct dat_stream {
 	uint64_t offset_bytes, len_bytes; /* in the file */
 	uint32_t page_size;
 	bool packed;
-	uint32_t chunk_max;      /* the largest chunk, unpacked */
-	uint64_t second;         /* when the page behind the first one begins; 0 not known */
-	uint64_t stat_lost;      /* CPUSTAT's count; already in trace->loss */
+	uint32_t chunk_max;		/* the largest chunk, unpacked */
+	uint64_t second;		/* when the page behind the first one begins; 0 not known */
+	uint64_t stat_lost;		/* CPUSTAT's count; already in trace->loss */
 	uint64_t stat_kept, stat_least; /* ... and of events that there must be, with and without
 					   those that were not read yet; 0 not known */
-	uint64_t stat_oldest;    /* ... and of when they were read to at least; 0 not known */
-	bool lacks_at_seams;     /* events are missing between pages, nobody knows which: where one
-				    page ends and the next begins is a gap, see counts.c */
+	uint64_t stat_oldest; /* ... and of when they were read to at least; 0 not known */
+	bool lacks_at_seams;  /* events are missing between pages, nobody knows which: where one
+				 page ends and the next begins is a gap, see counts.c */
 	/* DAT_COUNTED: packets whose losses and problems are counted: a trace may be read more than
 	 * once.  DAT_SOUND: and which have none.  DAT_EMPTY: and no event. */
 	atomic_uchar *counted;
-	atomic_uint_fast64_t lost_seen;              /* sum over those packets */
-	atomic_uint_fast64_t kept_seen;              /* ... of events */
-	atomic_uint_fast64_t skipped_seen;           /* ... of bytes that are none */
-	atomic_uint_fast64_t last_seen;              /* ... the time of their last event */
+	atomic_uint_fast64_t lost_seen;	   /* sum over those packets */
+	atomic_uint_fast64_t kept_seen;	   /* ... of events */
+	atomic_uint_fast64_t skipped_seen; /* ... of bytes that are none */
+	atomic_uint_fast64_t last_seen;	   /* ... the time of their last event */
 	atomic_bool lost_uncounted; /* ... and some say that events were lost, but not how many */
 	atomic_bool lacks; /* when all are counted: events are missing, nothing says where */
 	atomic_uint_fast64_t issue_at[DAT_NR_ISSUES]; /* where each was met first; 0 = not yet */

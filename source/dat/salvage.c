@@ -54,11 +54,10 @@ static void salvage_buffer(struct dat_file *f, uint64_t offset, bool packed)
 		pos = align_up(end, f->page_size);
 	}
 	f->trace->loss.unknown += nr - u->nr_cpus;
-	dat_problem(
-		f, offset,
-		"the end of the file, which lists the CPUs, is missing; %u of %u were found, "
-		"taken to be CPU 0 onwards",
-		u->nr_cpus, nr);
+	dat_problem(f, offset,
+		    "the end of the file, which lists the CPUs, is missing; %u of %u were found, "
+		    "taken to be CPU 0 onwards",
+		    u->nr_cpus, nr);
 }
 
 void dat_salvage(struct dat_file *f, uint64_t first)

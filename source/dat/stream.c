@@ -14,8 +14,8 @@
 
 #define PACKET_BYTES (256u << 10)
 #define PACKETS_MAX 1024u
-/* trace-cmd packs so many pages into a chunk.  Plain pages are grouped alike, so that a trace has the
- * same packets whether it is packed or not. */
+/* trace-cmd packs so many pages into a chunk.  Plain pages are grouped alike, so that a trace has
+ * the same packets whether it is packed or not. */
 #define CHUNK_PAGES 10
 #define CHUNK_HEADER_BYTES 8
 #define CHUNK_MAX_BYTES (16u << 20)
@@ -242,8 +242,8 @@ static bool plain_ends_well(const struct dat_stream *ds)
 		if (head.time >= look.head.time && head.time - look.head.time < ahead)
 			ahead = head.time - look.head.time;
 	}
-	/* A later one that stands before it is not believed.  If it is near it belongs behind it; if it is
-	 * the same, that is a page of an earlier time. */
+	/* A later one that stands before it is not believed.  If it is near it belongs behind it;
+	 * if it is the same, that is a page of an earlier time. */
 	return ahead > look.head.time - first;
 }
 
@@ -258,8 +258,8 @@ static int packets_look(struct dat *d, struct stream *s, struct dat_stream *ds)
 		return -ENOMEM;
 	for (uint32_t i = s->nr_packets; i-- > 0;) {
 		struct packet *p = &s->packets[i];
-		bool found = ds->packed ? packed_look(d, ds, p, buf, &ds->second) :
-					  plain_look(ds, p, &ds->second);
+		bool found = ds->packed ? packed_look(d, ds, p, buf, &ds->second)
+					: plain_look(ds, p, &ds->second);
 
 		if (!found && i + 1 < s->nr_packets)
 			p->begin = p[1].begin;
@@ -273,8 +273,8 @@ static int packets_look(struct dat *d, struct stream *s, struct dat_stream *ds)
 	return 0;
 }
 
-/* Cuts a CPU's data to what is in the file; true when some is not.  trace-cmd does not count the chunk count's own 4 bytes
- * in the size it states. */
+/* Cuts a CPU's data to what is in the file; true when some is not.  trace-cmd does not count the
+ * chunk count's own 4 bytes in the size it states. */
 static bool clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
 {
 	uint64_t size = d->file.map.len_bytes;
@@ -295,8 +295,9 @@ static bool clamp(struct dat *d, const struct dat_cpu *c, struct dat_stream *ds)
 	return true;
 }
 
-/* Sonde reads a buffer to its end, unless nobody takes any more (the disk is full), or it is killed;
- * then the count is of some moment before.  What others leave there may be what they copied. */
+/* Sonde reads a buffer to its end, unless nobody takes any more (the disk is full), or it is
+ * killed; then the count is of some moment before.  What others leave there may be what they
+ * copied. */
 static bool left_unread(struct dat *d, const struct dat_cpu *c)
 {
 	struct trace *t = d->file.trace;
@@ -422,8 +423,8 @@ int dat_streams_init(struct dat *d, struct error *err)
 	if (!ret)
 		ret = dat_find_far(d);
 	for (unsigned i = 0; i < t->nr_streams && ret > 0; i++) {
-		int again = packets_look(d, &t->streams[i],
-					 (struct dat_stream *)t->streams[i].reader);
+		int again =
+			packets_look(d, &t->streams[i], (struct dat_stream *)t->streams[i].reader);
 
 		ret = again ? again : ret;
 	}

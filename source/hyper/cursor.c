@@ -28,7 +28,7 @@ struct hyper_cursor {
 	uint64_t dropped; /* ... so many events; 0 not known */
 	uint64_t last;	  /* time of the last event */
 	bool has_last, stepped_back, broken;
-	bool at_end; /* that nothing is known from here on was handed out */
+	bool at_end;	     /* that nothing is known from here on was handed out */
 	struct ht_call call; /* the last hypercall that the block at hand takes */
 	struct ht_call sent; /* ... and the one before it */
 	bool has_sent;
@@ -208,11 +208,11 @@ static void fill_lost(struct hyper_cursor *k, struct event *e, uint64_t end)
 {
 	uint64_t begin = k->has_last ? k->last : end;
 
-	*e = (struct event){.time.v = in_order(k, begin),
-			    .kind = EV_LOST,
-			    .tid = -1,
-			    .arg = {(int64_t)k->dropped, (int64_t)begin,
-				    (int64_t)(end > begin ? end : begin)}};
+	*e = (struct event){
+		.time.v = in_order(k, begin),
+		.kind = EV_LOST,
+		.tid = -1,
+		.arg = {(int64_t)k->dropped, (int64_t)begin, (int64_t)(end > begin ? end : begin)}};
 	k->gap = false;
 	k->dropped = 0;
 }
@@ -256,8 +256,7 @@ static bool end_block(struct hyper_cursor *k, struct event *e)
 {
 	k->in_block = false;
 	return fill_call(k, e, HYPER_OP_SEND, &k->call,
-			 k->reader.begin + (k->reader.units << k->reader.shift),
-			 k->reader.current);
+			 k->reader.begin + (k->reader.units << k->reader.shift), k->reader.current);
 }
 
 /* What is recorded after a block's first moment is recorded after the one before it was sent. */

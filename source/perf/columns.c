@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which CPU's each column of numbers is (struct perf_id): that of most of its samples.  Where these
- * are of many CPUs, the event was opened for threads, and nothing follows.  Nor does it where a thread
- * may have stayed on one CPU for long (perf record --per-thread): where there is one column only, or
- * two are of one CPU.
+ * are of many CPUs, the event was opened for threads, and nothing follows.  Nor does it where a
+ * thread may have stayed on one CPU for long (perf record --per-thread): where there is one column
+ * only, or two are of one CPU.
  */
 #include "source/perf/reader.h"
 

@@ -21,7 +21,7 @@ struct perf_cursor {
 	bool in_packet;
 	bool lost_waits; /* @lost has to be handed out before the items */
 	struct event lost;
-	uint64_t last; /* time of the last event; never goes back */
+	uint64_t last;		 /* time of the last event; never goes back */
 	const uint8_t *last_raw; /* the last tracepoint's own record */
 };
 

@@ -12,19 +12,19 @@
 
 #define BLOCK_BYTES (64u << 10)
 #define FORGET_BYTES (16u << 20)
-#define STEP_BYTES 8	/* records begin at such places */
-#define CHAIN 4		/* records in a row that are no accident */
-#define FAR_TIMES 10	  /* a time is none that is so many times as long as all else took */
-#define TIDS_LOOKED 256 /* samples whose thread ids are compared */
+#define STEP_BYTES 8	 /* records begin at such places */
+#define CHAIN 4		 /* records in a row that are no accident */
+#define FAR_TIMES 10	 /* a time is none that is so many times as long as all else took */
+#define TIDS_LOOKED 256	 /* samples whose thread ids are compared */
 #define COPIES_SOUGHT 64 /* places where records may begin to be there twice, of a CPU */
 
 struct walk {
 	struct perf *p;
 	struct perf_index *x;
-	uint64_t begin, end;   /* of this file's records */
-	uint32_t part;	       /* ... in the directory: 0 is its "data", 1 is "data.0" */
-	struct perf_cpu *last; /* whose record the last one was */
-	uint64_t last_next;    /* where that ends */
+	uint64_t begin, end;	     /* of this file's records */
+	uint32_t part;		     /* ... in the directory: 0 is its "data", 1 is "data.0" */
+	struct perf_cpu *last;	     /* whose record the last one was */
+	uint64_t last_next;	     /* where that ends */
 	uint64_t lost, lost_samples; /* as two kinds of records have it: of the same events */
 	uint64_t forgotten;	     /* up to there */
 	uint32_t tids_looked;
@@ -206,8 +206,8 @@ static bool is_copy(const struct walk *w, struct perf_cpu *c, const struct perf_
 }
 
 /*
- * The CPU's times went back, to @time, and nobody knows since when they are wrong: no block that has
- * later ones is believed.
+ * The CPU's times went back, to @time, and nobody knows since when they are wrong: no block that
+ * has later ones is believed.
  */
 static void drop_later(struct walk *w, struct perf_cpu *c, uint64_t time)
 {
@@ -259,7 +259,8 @@ static int take_in_order(struct walk *w, struct perf_cpu *c, const struct perf_r
 
 	breaks = known && perf_order_breaks(&c->order, level, time);
 	if (breaks && !is_copy(w, c, r, at)) {
-		if (time + PERF_FAR_NS > c->max) /* else it is the one that is wrong, or more follow */
+		if (time + PERF_FAR_NS >
+		    c->max) /* else it is the one that is wrong, or more follow */
 			drop_later(w, c, time);
 		w->astray++;
 		hole(w);
@@ -416,7 +417,8 @@ static void tell_skipped(const struct walk *w, uint64_t at, uint64_t len)
 
 	if (w->part)
 		snprintf(name, sizeof(name), "data.%u", w->part - 1);
-	trace_problem(p->trace, "%.*s%s, offset %llu%s: %llu bytes are no records; they are skipped",
+	trace_problem(p->trace,
+		      "%.*s%s, offset %llu%s: %llu bytes are no records; they are skipped",
 		      w->part ? dir_len : (int)strlen(p->trace->path), p->trace->path, name,
 		      (unsigned long long)offset, p->compressed ? " when decompressed" : "",
 		      (unsigned long long)len);
@@ -448,7 +450,8 @@ static void forget(struct walk *w, uint64_t at)
 }
 
 /* {u64 entries, then of each u64 number, index, CPU, thread}: the thread is -1 where an event was
- * recorded of all.  Else switches and wake-ups of all others are missing, and no gap tells of it. */
+ * recorded of all.  Else switches and wake-ups of all others are missing, and no gap tells of it.
+ */
 static bool is_of_threads(const struct perf_record *r)
 {
 	uint64_t nr = r->len_bytes >= 8 ? load_u64(r->data) : 0;

@@ -31,26 +31,26 @@
  *
  * Order: perf copies each CPU's ring buffer to the file in turn, so a CPU's records stand together
  * in runs, and from run to run they go on.  They are nearly in order of time: an interrupt's event
- * may stand before the event that it interrupted (order.h).  A packet is so many runs of one CPU that no
- * record of it is younger than any behind it, and is sorted when it is decoded.
+ * may stand before the event that it interrupted (order.h).  A packet is so many runs of one CPU
+ *that no record of it is younger than any behind it, and is sorted when it is decoded.
  */
 
 /* A run of one CPU's records; there may be others in it. */
 struct perf_block {
 	uint64_t offset_bytes; /* in the file */
 	uint32_t len_bytes;
-	uint32_t own_bytes;    /* of it, the CPU's records */
-	uint32_t nr;           /* records that the stream takes */
-	uint64_t min, max;     /* of their times */
-	uint64_t before;       /* the latest time of the CPU's blocks before this one; 0 none */
-	uint64_t after;        /* the earliest of those behind it; UINT64_MAX none */
-	bool gap;              /* records may be missing before it */
-	bool tasks;            /* the names of threads that were there before; they get @min */
+	uint32_t own_bytes; /* of it, the CPU's records */
+	uint32_t nr;	    /* records that the stream takes */
+	uint64_t min, max;  /* of their times */
+	uint64_t before;    /* the latest time of the CPU's blocks before this one; 0 none */
+	uint64_t after;	    /* the earliest of those behind it; UINT64_MAX none */
+	bool gap;	    /* records may be missing before it */
+	bool tasks;	    /* the names of threads that were there before; they get @min */
 };
 
 struct perf_packet {
 	uint32_t first, nr; /* blocks */
-	uint64_t until;     /* what comes behind it is missing up to here; 0: nothing is */
+	uint64_t until;	    /* what comes behind it is missing up to here; 0: nothing is */
 };
 
 /* What can be wrong with a CPU's records. */
@@ -65,10 +65,10 @@ enum perf_issue {
 
 struct perf_stream {
 	const struct perf *perf;
-	struct perf_block *blocks;   /* owned */
+	struct perf_block *blocks; /* owned */
 	uint32_t nr_blocks;
 	struct perf_packet *packets; /* owned; as many as the stream has */
-	uint32_t items_max;          /* records of the largest packet */
+	uint32_t items_max;	     /* records of the largest packet */
 	atomic_uchar told[PERF_NR_ISSUES];
 };
 
@@ -81,23 +81,23 @@ struct perf_part {
 
 struct perf {
 	struct trace *trace;
-	struct mapfile map;       /* the records are in it */
-	struct mapfile header;    /* ... and what else the file has, where that is not the same */
+	struct mapfile map;    /* the records are in it */
+	struct mapfile header; /* ... and what else the file has, where that is not the same */
 	struct arena arena;
 	struct perf_attrs attrs;
 	struct dat_events events;
-	uint64_t begin, end;      /* of the records, in the file */
-	struct perf_part *parts;  /* owned: ... of each file that they are of */
+	uint64_t begin, end;	 /* of the records, in the file */
+	struct perf_part *parts; /* owned: ... of each file that they are of */
 	uint32_t nr_parts, parts_room;
-	bool cut;                 /* the file ends within them */
-	bool compressed;	  /* records are, as zstd does */
-	bool directory;		  /* others are in files beside this one */
-	struct bytes formats;     /* bad when the file has none */
-	uint32_t nr_online;       /* CPUs; 0 not said */
+	bool cut;		    /* the file ends within them */
+	bool compressed;	    /* records are, as zstd does */
+	bool directory;		    /* others are in files beside this one */
+	struct bytes formats;	    /* bad when the file has none */
+	uint32_t nr_online;	    /* CPUs; 0 not said */
 	uint64_t wall_ns, clock_ns; /* read together; 0 not said */
-	uint16_t comm_type;       /* index into trace->types: a thread's name */
-	uint16_t sample_type;     /* samples that are no tracepoint's */
-	bool other_namespace;     /* perf's thread ids are not the kernel's own */
+	uint16_t comm_type;	    /* index into trace->types: a thread's name */
+	uint16_t sample_type;	    /* samples that are no tracepoint's */
+	bool other_namespace;	    /* perf's thread ids are not the kernel's own */
 };
 
 bool perf_file_probe(const char *path);
@@ -122,7 +122,7 @@ struct perf_cpu {
 	uint64_t holes; /* that were before the last block; when there are more, records may be
 			   missing behind it */
 	struct perf_order order;
-	uint64_t time;  /* of the last record taken */
+	uint64_t time; /* of the last record taken */
 	/* What was known before that record was. */
 	struct perf_before {
 		struct perf_block block;
@@ -131,7 +131,7 @@ struct perf_cpu {
 		struct perf_order order;
 	} before;
 	uint64_t copied; /* the record that the next one may be a copy of; 0 none */
-	bool dropped; /* records that were taken */
+	bool dropped;	 /* records that were taken */
 	uint32_t copies_sought;
 	uint32_t far_behind; /* samples in a row, in order, that are far behind what was before the
 				last hole */
@@ -141,9 +141,9 @@ struct perf_cpu {
 struct perf_index {
 	struct perf_cpu **cpus; /* TRACE_CPUS_MAX; NULL: it has no records */
 	struct perf_cpu tasks;
-	uint64_t last;  /* the latest time of all; when the pass is over */
+	uint64_t last;	  /* the latest time of all; when the pass is over */
 	uint32_t nr_cpus; /* that have records, tasks counted */
-	uint64_t holes; /* places where records are missing, nobody knows of which CPU */
+	uint64_t holes;	  /* places where records are missing, nobody knows of which CPU */
 };
 
 /* Fills p->attrs.columns.  -ENOMEM. */

@@ -285,9 +285,9 @@ enum perf_sample_state perf_sample_place(const struct perf_attrs *a, const struc
 		return PERF_SAMPLE_UNPLACED;
 	out->time = load_u64(r->data + attr->time);
 	out->cpu = load_u32(r->data + attr->cpu);
-	return out->time && can_be_its_own(a, attr, r) && !is_of_other_cpu(a, r) ?
-		       PERF_SAMPLE_SOUND :
-		       PERF_SAMPLE_DAMAGED;
+	return out->time && can_be_its_own(a, attr, r) && !is_of_other_cpu(a, r)
+		       ? PERF_SAMPLE_SOUND
+		       : PERF_SAMPLE_DAMAGED;
 }
 
 bool perf_record_place(const struct perf_attrs *a, const struct perf_record *r,

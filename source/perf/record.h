@@ -35,9 +35,9 @@ enum perf_record_type {
 struct perf_record {
 	uint32_t type;
 	uint16_t misc;
-	uint32_t len_bytes;  /* of its data */
+	uint32_t len_bytes; /* of its data */
 	const uint8_t *data;
-	uint64_t next;       /* where the next one is */
+	uint64_t next; /* where the next one is */
 };
 
 /* Reads the record at @pos of the @end bytes at @file.  False when there cannot be one. */
@@ -46,28 +46,29 @@ bool perf_record_read(const uint8_t *file, uint64_t pos, uint64_t end, struct pe
 #define PERF_NOWHERE 0xffff
 
 struct perf_attr {
-	uint32_t type;          /* PERF_TYPE_* */
-	uint64_t config;        /* a tracepoint's number */
-	uint64_t sample_type;   /* PERF_SAMPLE_* */
+	uint32_t type;	      /* PERF_TYPE_* */
+	uint64_t config;      /* a tracepoint's number */
+	uint64_t sample_type; /* PERF_SAMPLE_* */
 	uint64_t read_format;
 	bool sample_id_all;
-	bool backward;          /* its buffers are written from their ends on */
-	int32_t clockid;        /* -1: perf's own clock */
+	bool backward;	 /* its buffers are written from their ends on */
+	int32_t clockid; /* -1: perf's own clock */
 	uint32_t nr_ids;
 	/* Offsets in a sample's data; PERF_NOWHERE */
 	uint16_t id, tid, time, cpu;
-	uint16_t fixed;         /* bytes before the parts whose size varies */
+	uint16_t fixed; /* bytes before the parts whose size varies */
 	/* In the other records: bytes from the end */
 	uint16_t id_back, time_back, cpu_back;
-	uint16_t trailer;       /* bytes of all that */
+	uint16_t trailer; /* bytes of all that */
 };
 
 /*
- * perf opens each event on each CPU, in one order of CPUs, and each of these has a number: the first
- * number of all events is the first CPU's, and so on.  So a sample says twice where it was made.
+ * perf opens each event on each CPU, in one order of CPUs, and each of these has a number: the
+ * first number of all events is the first CPU's, and so on.  So a sample says twice where it was
+ * made.
  */
 struct perf_id {
-	uint32_t attr;   /* index */
+	uint32_t attr;	 /* index */
 	uint32_t column; /* as which of the event's numbers */
 };
 
@@ -90,10 +91,10 @@ static inline bool perf_column_is_sure(const struct perf_column *c)
 struct perf_attrs {
 	struct perf_attr *list; /* owned */
 	uint32_t nr, room;
-	bool incomplete; /* the description of one is damaged */
+	bool incomplete;     /* the description of one is damaged */
 	struct perf_id *ids; /* owned */
 	uint32_t nr_ids, ids_room;
-	struct map by_id;       /* to index of ids */
+	struct map by_id;	     /* to index of ids */
 	struct perf_column *columns; /* owned; see perf_columns_learn() */
 	uint32_t nr_columns;
 };

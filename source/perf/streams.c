@@ -4,8 +4,9 @@
  * than all in it, so that each can be sorted alone; where that is nowhere for long, it ends all the
  * same, and what is older behind it is given the time before, and told of.
  *
- * A file's header says how many bytes of records there are.  Nothing says it of those of a directory:
- * not even a record at their end does.  So each of their CPUs is known up to its last record.
+ * A file's header says how many bytes of records there are.  Nothing says it of those of a
+ * directory: not even a record at their end does.  So each of their CPUs is known up to its last
+ * record.
  */
 #include "source/perf/reader.h"
 

@@ -37,14 +37,14 @@ struct point {
 struct side {
 	struct point *list; /* owned */
 	size_t nr, room;
-	double sign;        /* 1: the line is below, -1: above */
+	double sign; /* 1: the line is below, -1: above */
 };
 
 struct limits {
 	struct side upper, lower;
-	double limit; /* of slopes */
+	double limit;				/* of slopes */
 	double lo[KNOTS], hi[KNOTS], at[KNOTS]; /* the band */
-	double first, last; /* constraints */
+	double first, last;			/* constraints */
 };
 
 /* Ticks and times as differences from the middle of the run, so that doubles do. */
@@ -217,8 +217,7 @@ static size_t first_ending(const struct ranges *r, double y)
 
 /* What containment says of all of a vCPU's events, given the band. */
 static void contain(struct limits *l, const struct frame *f, const struct tick_list *events,
-		    const struct ranges *r, const struct fit_options *o,
-		    struct constraints *found)
+		    const struct ranges *r, const struct fit_options *o, struct constraints *found)
 {
 	double mult = (double)o->mult / (double)(UINT64_C(1) << CLOCK_SHIFT);
 

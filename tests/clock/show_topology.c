@@ -40,8 +40,8 @@ static void bound_range(const struct clock_model *c, ns_t *least, ns_t *most)
 
 static unsigned next_without(struct cursor *c, struct event *events, unsigned room, kinds_t hidden)
 {
-	const struct trace_ops *ops = c->stream->trace->format == TRACE_CTF ? &ctf_trace_ops
-									    : &dat_trace_ops;
+	const struct trace_ops *ops =
+		c->stream->trace->format == TRACE_CTF ? &ctf_trace_ops : &dat_trace_ops;
 	unsigned n = ops->cursor_next(c, events, room);
 
 	for (unsigned i = 0; i < n; i++) {

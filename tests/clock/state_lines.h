@@ -10,8 +10,8 @@
 #include "source/trace.h"
 
 /*
- * Puts state lines into an opened trace as if it had been recorded with them: one more stream, whose
- * events are the lines of a file, "TICK text", in order.  Each line is a packet of its own.
+ * Puts state lines into an opened trace as if it had been recorded with them: one more stream,
+ * whose events are the lines of a file, "TICK text", in order.  Each line is a packet of its own.
  */
 struct told_line {
 	uint64_t tick;
@@ -21,7 +21,7 @@ struct told_line {
 struct told_lines {
 	struct told_line *list;
 	uint32_t nr;
-	struct trace_ops ops;         /* of the trace, from now on */
+	struct trace_ops ops; /* of the trace, from now on */
 	const struct trace_ops *real;
 	struct packet *packets;
 	struct stream *streams;
@@ -111,9 +111,8 @@ static inline int tell_trace(struct trace *t, const char *path)
 	told->streams = calloc(t->nr_streams + 1, sizeof(*told->streams));
 	told->types = calloc(t->nr_types + 1, sizeof(*told->types));
 	for (uint32_t i = 0; i < told->nr; i++)
-		told->packets[i] = (struct packet){.begin = told->list[i].tick,
-						   .end = told->list[i].tick,
-						   .len_bytes = 100};
+		told->packets[i] = (struct packet){
+			.begin = told->list[i].tick, .end = told->list[i].tick, .len_bytes = 100};
 	memcpy(told->streams, t->streams, t->nr_streams * sizeof(*told->streams));
 	memcpy(told->types, t->types, t->nr_types * sizeof(*told->types));
 	told->types[t->nr_types++] =

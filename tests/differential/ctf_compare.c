@@ -6,9 +6,9 @@
  * written here from babeltrace2's fields and by Sonde from its own), every canonical argument and
  * the thread, and the number of lost events.
  *
- * With -n Sonde reads alone, for what babeltrace2 refuses: it checks that every packet is read to its
- * last bit, that every event prints, that time never decreases, and that reading packet by packet
- * gives the same events.
+ * With -n Sonde reads alone, for what babeltrace2 refuses: it checks that every packet is read to
+ * its last bit, that every event prints, that time never decreases, and that reading packet by
+ * packet gives the same events.
  *
  * Prints what was compared and the first differences.  Exit status 1 when there were any.
  */
@@ -112,7 +112,8 @@ static void put_label(struct text *t, const char *label)
 	bool word = *label;
 
 	for (const char *c = label; *c; c++)
-		word &= *c == '_' || (*c >= '0' && *c <= '9') || ((*c | 32) >= 'a' && (*c | 32) <= 'z');
+		word &= *c == '_' || (*c >= '0' && *c <= '9') ||
+			((*c | 32) >= 'a' && (*c | 32) <= 'z');
 	put(t, word ? "%s(" : "\"%s\"(", label);
 }
 
@@ -279,13 +280,13 @@ static void compare_args(struct compare *c, const struct stream *s, const struct
 		differ(c, s, e, "tid %d", e->tid);
 	for (unsigned i = 0; read && payload && i < EVENT_ARGS; i++) {
 		char scratch[64];
-		const char *name = dialect_pick_field(&read->slots[i], has_member, (void *)payload,
-						      scratch);
+		const char *name =
+			dialect_pick_field(&read->slots[i], has_member, (void *)payload, scratch);
 
 		if (is_unsound(c, e, i))
 			continue;
-		if (name ? !same_value(member(payload, name), e->arg[i]) :
-			   e->arg[i] != read->slots[i].otherwise)
+		if (name ? !same_value(member(payload, name), e->arg[i])
+			 : e->arg[i] != read->slots[i].otherwise)
 			differ(c, s, e, "argument %u (%s): %" PRId64, i, name ? name : "absent",
 			       e->arg[i]);
 		c->args++;
@@ -335,7 +336,8 @@ static void compare_event(struct compare *c, const bt_message *msg)
 	c->events++;
 	if (!e) {
 		if (c->differences++ < SHOWN_MAX)
-			printf("%s: no event of ours is left for babeltrace2's %s\n", c->path, name);
+			printf("%s: no event of ours is left for babeltrace2's %s\n", c->path,
+			       name);
 		return;
 	}
 	if (strcmp(name, c->trace->types[e->type].name))
@@ -486,7 +488,8 @@ static void run_graph(struct compare *c)
 		must(!bt_graph_connect_ports(
 			     graph,
 			     bt_component_source_borrow_output_port_by_index_const(source, i),
-			     bt_component_sink_borrow_input_port_by_index_const(component, i), NULL),
+			     bt_component_sink_borrow_input_port_by_index_const(component, i),
+			     NULL),
 		     "connecting a port");
 	status = bt_graph_run(graph);
 	if (status != BT_GRAPH_RUN_STATUS_OK) {
@@ -589,7 +592,8 @@ static void compare_trace(struct compare *c, bool alone)
 	       alone ? " (alone)" : "");
 	if (c->peer.stale)
 		printf("  %" PRIu64 " empty strings that babeltrace2 shows with the text of an "
-		       "earlier one\n", c->peer.stale);
+		       "earlier one\n",
+		       c->peer.stale);
 	for (unsigned i = 0; i < c->trace->problems.nr; i++)
 		printf("  problem: %s\n", c->trace->problems.list[i].text);
 	for (unsigned i = 0; i < c->trace->nr_streams; i++)
@@ -617,6 +621,7 @@ int main(int argc, char **argv)
 		free(c);
 	}
 	printf("%" PRIu64 " events, %" PRIu64 " fields, %" PRIu64 " arguments: %" PRIu64
-	       " differences\n", events, fields, args, differences);
+	       " differences\n",
+	       events, fields, args, differences);
 	return differences || !events;
 }

@@ -142,7 +142,8 @@ static void compare_args(struct compare *c, const struct stream *s, const struct
 		differ(c, s, e, "kind", event_kind_name(e->kind));
 	for (unsigned slot = 0; read && slot < EVENT_ARGS; slot++) {
 		char scratch[64];
-		const char *name = dialect_pick_field(&read->slots[slot], has_field, event, scratch);
+		const char *name =
+			dialect_pick_field(&read->slots[slot], has_field, event, scratch);
 		bool same = name ? arg_same(c, e, slot, tep_find_any_field(event, name), r)
 				 : e->arg[slot] == read->slots[slot].otherwise;
 

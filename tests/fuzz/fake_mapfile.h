@@ -3,9 +3,9 @@
 #define TESTS_FUZZ_FAKE_MAPFILE_H
 
 /*
- * Files of a fuzz target: not mapped but heap blocks of just their length, so that the sanitizer sees
- * a read of one byte too many.  The functions of base/mapfile.h here take the place of the library's;
- * the target says what is in a file.  Included once.
+ * Files of a fuzz target: not mapped but heap blocks of just their length, so that the sanitizer
+ * sees a read of one byte too many.  The functions of base/mapfile.h here take the place of the
+ * library's; the target says what is in a file.  Included once.
  */
 #include "base/mapfile.h"
 

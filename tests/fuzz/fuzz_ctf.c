@@ -128,7 +128,8 @@ static unsigned walk(struct stream *s, uint32_t first, uint32_t nr, unsigned roo
 				abort();
 			last = e->time.v;
 			*h = mix(*h, e->time.v);
-			*h = mix(*h, e->kind | (uint64_t)e->type << 16 | (uint64_t)own_tid(e, alone) << 32);
+			*h = mix(*h, e->kind | (uint64_t)e->type << 16 |
+					     (uint64_t)own_tid(e, alone) << 32);
 			for (unsigned k = 0; k < EVENT_ARGS; k++)
 				*h = mix(*h, (uint64_t)e->arg[k]);
 			if (print && total + i < PRINTED_MAX)

@@ -45,7 +45,8 @@ static void take_list(struct history *h, attr_t attr, ns_t t, unsigned room)
 	uint64_t most = history_list_most(h, attr, t, history_end(h));
 	unsigned nr;
 
-	if (begins && values && !history_list(h, attr, t, history_end(h), begins, values, room, &nr)) {
+	if (begins && values &&
+	    !history_list(h, attr, t, history_end(h), begins, values, room, &nr)) {
 		if (nr > room || (most && nr > most))
 			abort();
 		for (unsigned i = 0; i < nr; i++) {

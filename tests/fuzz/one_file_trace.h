@@ -7,6 +7,7 @@
  * packet, printed, and looked at by field.  Included once.
  */
 #include "tests/fuzz/fake_mapfile.h"
+#include "events/rows.h"
 #include "source/trace.h"
 
 #include <stdint.h>

@@ -138,7 +138,8 @@ static uint32_t last_number(struct sonde_run *run, uint32_t attr, int64_t t)
 
 	if (attr == SONDE_NO_ATTR || sonde_interval_at(run, attr, t, &i))
 		return 0;
-	if (!i.value && i.begin > sonde_run_begin(run) && sonde_interval_at(run, attr, i.begin - 1, &i))
+	if (!i.value && i.begin > sonde_run_begin(run) &&
+	    sonde_interval_at(run, attr, i.begin - 1, &i))
 		return 0;
 	return i.value;
 }

@@ -14,14 +14,9 @@
 static enum lie lie_named(const char *name)
 {
 	static const char *const names[] = {
-		[LIE_GREATER] = "greater",
-		[LIE_MODES] = "modes",
-		[LIE_GAPS] = "gaps",
-		[LIE_WAITS] = "waits",
-		[LIE_LONGEST] = "longest",
-		[LIE_EXITS] = "exits",
-		[LIE_GAINS] = "gains",
-		[LIE_NEIGHBOURS] = "neighbours",
+		[LIE_GREATER] = "greater", [LIE_MODES] = "modes",	    [LIE_GAPS] = "gaps",
+		[LIE_WAITS] = "waits",	   [LIE_LONGEST] = "longest",	    [LIE_EXITS] = "exits",
+		[LIE_GAINS] = "gains",	   [LIE_NEIGHBOURS] = "neighbours",
 	};
 
 	for (unsigned i = LIE_GREATER; i < sizeof(names) / sizeof(*names); i++) {

@@ -83,7 +83,7 @@ static int64_t next_run(const struct pair *p, int64_t vcpu, int64_t t)
 	for (int64_t i = 0; i < s->nr_cpus; i++) {
 		if (!s->cpus[i].machine)
 			sonde_interval_walk(s->run, sonde_attr_of_cpu(s->run, i, "runs"), t,
-				   sonde_run_end(s->run), is_run_of, &x);
+					    sonde_run_end(s->run), is_run_of, &x);
 	}
 	return x.found == INT64_MAX ? t : x.found;
 }

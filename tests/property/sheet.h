@@ -11,9 +11,8 @@
  *
  *	RULE_KEY      what a row is about: equal, or less specific (order.c)
  *	RULE_SUM      times and counts: at most what those rows of the whole run together have that
- *		      the row's keys fit, and what clocks may have moved.  What is missing is unknown,
- *		      or lost; a "total" without its part of which nothing is known: that may be
- *		      another row's
+ *		      the row's keys fit, and what clocks may have moved.  What is missing is
+ *unknown, or lost; a "total" without its part of which nothing is known: that may be another row's
  *	RULE_EXTREME  the longest of something: at most that of one of these rows
  *	RULE_PART     of lists: what else is told of the row's time, see lists.c
  *	RULE_NONE     less evidence tells nothing certain of it: means, shares, what is unknown or

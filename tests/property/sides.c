@@ -23,7 +23,7 @@ static void *list_of(int64_t nr, size_t each_bytes)
 		(side)->nr_##rows = sonde_nr_##rows((side)->run);                                  \
 		(side)->rows = list_of((side)->nr_##rows, sizeof(*(side)->rows));                  \
 		for (int64_t i = 0; i < (side)->nr_##rows; i++)                                    \
-			sonde_##name##_get((side)->run, i, &(side)->rows[i]);                       \
+			sonde_##name##_get((side)->run, i, &(side)->rows[i]);                      \
 	} while (0)
 
 /* Those of @machine.  Table "tick" is not part of libsonde's interface. */
@@ -233,7 +233,7 @@ static void find_serving(struct pair *p)
 
 		if (attr != SONDE_NO_ATTR)
 			sonde_interval_walk(p->cut.run, attr, sonde_run_begin(p->cut.run),
-				   sonde_run_end(p->cut.run), note_serving, p);
+					    sonde_run_end(p->cut.run), note_serving, p);
 	}
 }
 

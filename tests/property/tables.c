@@ -160,8 +160,7 @@ static bool is_told_of_vcpu(const struct pair *p, const struct sheet *s, size_t 
 
 	for (size_t i = 0; i < sizeof(of_threads) / sizeof(*of_threads); i++)
 		is_one |= !strcmp(s->of->name, of_threads[i]);
-	return is_one && s->thread >= 0 &&
-	       hides_vcpu(p, cell(&s->cut, row, s->thread).i);
+	return is_one && s->thread >= 0 && hides_vcpu(p, cell(&s->cut, row, s->thread).i);
 }
 
 /* Where a VM's own trace is missing, a wake-up ends when the VM goes on: that is another measure,

@@ -79,7 +79,8 @@ static bool fits_about(const struct pair *p, int number, const struct sonde_stac
 			return true;
 		if (w.mode == SONDE_MODE_UNKNOWN && is_gain(p, &of, t, t + 1))
 			return true;
-		if (w.mode == SONDE_MODE_GUEST && w.nr < c->nr && is_beside_a_trace(p, &of, t, t + 1))
+		if (w.mode == SONDE_MODE_GUEST && w.nr < c->nr &&
+		    is_beside_a_trace(p, &of, t, t + 1))
 			return true;
 	}
 	return false;

@@ -25,12 +25,12 @@ static const uint8_t build_uuid[16] = {0xc4, 0xf3, 0x0d, 0xe6, 0x03, 0x32, 0x21,
 				       0x8a, 0x69, 0x64, 0xc1, 0x9a, 0x96, 0x87, 0x6b};
 
 #define BUILD_INTS                                                                                 \
-	"typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"                \
-	"typealias integer { size = 16; align = 8; signed = false; } := uint16_t;\n"              \
-	"typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"              \
-	"typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"              \
-	"typealias integer { size = 32; align = 8; signed = true; } := int32_t;\n"                \
-	"typealias integer { size = 5; align = 1; signed = false; } := uint5_t;\n"                \
+	"typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"                 \
+	"typealias integer { size = 16; align = 8; signed = false; } := uint16_t;\n"               \
+	"typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"               \
+	"typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"               \
+	"typealias integer { size = 32; align = 8; signed = true; } := int32_t;\n"                 \
+	"typealias integer { size = 5; align = 1; signed = false; } := uint5_t;\n"                 \
 	"typealias integer { size = 27; align = 1; signed = false; } := uint27_t;\n"
 
 #define BUILD_TRACE(order)                                                                         \

@@ -32,26 +32,27 @@ struct pages;
 
 /* What kind of file. */
 struct dat_form {
-	unsigned version;      /* 6 or 7 */
+	unsigned version; /* 6 or 7 */
 	bool big;
 	unsigned long_size;
-	const char *packing;   /* version 7: "none", "zstd", "zlib" */
+	const char *packing; /* version 7: "none", "zstd", "zlib" */
 	const char *clock;
 	void (*more_options)(struct buf *b); /* appends options of its own */
-	bool short_last_page;  /* the last page is stored without its unused end */
-	uint32_t chunk_pages;  /* per packed chunk; 0 = 2 */
-	const struct pages *instance; /* version 7: a second buffer, "foo", of two CPUs ... */
-	const char *instance_clock;   /* ... recorded with this clock */
-	const char *printk;           /* version 6: lines of formats of trace_printk() */
+	bool short_last_page;		     /* the last page is stored without its unused end */
+	uint32_t chunk_pages;		     /* per packed chunk; 0 = 2 */
+	const struct pages *instance;	   /* version 7: a second buffer, "foo", of two CPUs ... */
+	const char *instance_clock;	   /* ... recorded with this clock */
+	const char *printk;		   /* version 6: lines of formats of trace_printk() */
 	const char *const *ftrace_formats; /* version 6: ftrace's own events, up to a NULL */
-	const char *const *kvm_formats; /* version 6: these, up to a NULL, and sched_switch are all */
+	const char *const
+		*kvm_formats; /* version 6: these, up to a NULL, and sched_switch are all */
 };
 
 struct pages {
 	const struct dat_form *form;
 	struct buf b;
-	size_t page;   /* where the page being filled starts */
-	size_t used;   /* end of its records */
+	size_t page; /* where the page being filled starts */
+	size_t used; /* end of its records */
 };
 
 static inline void put(struct buf *b, const void *data, size_t len)
@@ -176,14 +177,13 @@ static inline void payload_common(struct buf *b, uint16_t id, int32_t tid)
 
 /* Ends in a number of 4 bytes. */
 #define FORMAT_SOFTIRQ                                                                             \
-	"name: softirq_entry\nID: 150\n" FORMAT_COMMON                                            \
-	"\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n\n"                            \
+	"name: softirq_entry\nID: 150\n" FORMAT_COMMON                                             \
+	"\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n\n"                             \
 	"print fmt: \"vec=%u\", REC->vec\n"
 
 /* Every shape a field has. */
 #define FORMAT_DEMO                                                                                \
-	"name: demo\nID: 400\n" FORMAT_COMMON                                                      \
-	"\tfield:u8 small;\toffset:8;\tsize:1;\tsigned:0;\n"                                       \
+	"name: demo\nID: 400\n" FORMAT_COMMON "\tfield:u8 small;\toffset:8;\tsize:1;\tsigned:0;\n" \
 	"\tfield:s16 below;\toffset:10;\tsize:2;\tsigned:1;\n"                                     \
 	"\tfield:unsigned char addr[4];\toffset:12;\tsize:4;\tsigned:0;\n"                         \
 	"\tfield:__data_loc char[] name;\toffset:16;\tsize:4;\tsigned:0;\n"                        \
@@ -238,7 +238,7 @@ static inline void payload_demo(struct buf *b)
 	put_uint(b, 0, 1);
 	put_uint(b, (uint16_t)-2, 2);
 	put(b, "\x01\x02\x03\xff", 4);
-	put_uint(b, 5u << 16 | 48, 4);      /* "abcd" */
+	put_uint(b, 5u << 16 | 48, 4);	      /* "abcd" */
 	put_uint(b, 3u << 16 | (53 - 24), 4); /* "xy" */
 	put_uint(b, 4u << 16 | 56, 4);
 	put(b, "\x09\x08\x07\x00", 4);

@@ -4,7 +4,8 @@
 
 /*
  * A host with two CPUs and a VM with two vCPUs, whose guest sends its context switches by
- * hypercall, as the host's trace.dat has it.  The vCPUs' threads change CPUs in the midst of blocks.
+ * hypercall, as the host's trace.dat has it.  The vCPUs' threads change CPUs in the midst of
+ *blocks.
  *
  *	world_run(&w, rounds);
  *	world_write(&w, path);
@@ -91,20 +92,21 @@ struct world {
 	struct world_vcpu vcpus[WORLD_CPUS];
 	/* A hypercall that the host's tracer loses: number of calls until then; 0 none. */
 	unsigned lose_call, nr_calls;
-	bool open; /* fragments leave as they are written, as the guest's module sends them */
-	bool fold; /* calls go into a file of their own */
+	bool open;    /* fragments leave as they are written, as the guest's module sends them */
+	bool fold;    /* calls go into a file of their own */
 	uint64_t rip; /* of the next call */
 	bool no_rip;  /* the host's tracer does not record it */
 	/* Before every call of the kernel one of a process on the same vCPU: what it is. */
 	struct ht_call (*forge)(struct world *w, unsigned vcpu, const struct ht_call *call);
 	unsigned nr_forged, floods; /* floods: so many more of those each time */
-	unsigned skips;		 /* so many before each of those the recorder counted only */
-	uint64_t skipped;	 /* as a record has it */
-	bool namesake;		 /* vCPU 1 is a neighbour's, who calls itself by the same name */
-	unsigned namesakes_vcpu; /* ... its number there */
+	unsigned skips;		    /* so many before each of those the recorder counted only */
+	uint64_t skipped;	    /* as a record has it */
+	bool namesake;		    /* vCPU 1 is a neighbour's, who calls itself by the same name */
+	unsigned namesakes_vcpu;    /* ... its number there */
 	bool twin;	/* before all others, vCPU 1 of a neighbour's that calls itself the same */
 	unsigned crowd; /* before all others, so many nested vCPUs of a neighbour's send a block */
-	bool nested; /* the VM runs in the one that has these threads, and the host takes its calls */
+	bool nested; /* the VM runs in the one that has these threads, and the host takes its calls
+		      */
 	struct buf folded;
 	struct world_mark marks[WORLD_MARKS];
 	unsigned nr_marks;
@@ -211,8 +213,8 @@ static inline uint64_t world_call_from(struct world *w, unsigned vcpu, unsigned 
 	}
 	world_kvm(w, cpu, t + 2 * us, vcpu, ID_EXIT, call);
 	if (!lost)
-		world_kvm(w, cpu, t + 2 * us, vcpu,
-			  w->nested ? ID_NESTED_HYPERCALL : ID_HYPERCALL, call);
+		world_kvm(w, cpu, t + 2 * us, vcpu, w->nested ? ID_NESTED_HYPERCALL : ID_HYPERCALL,
+			  call);
 	world_kvm(w, cpu, t + 5 * us, vcpu, ID_ENTRY, NULL);
 	return t + 6 * us;
 }

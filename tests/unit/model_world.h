@@ -30,10 +30,10 @@ static struct {
 	bool has_first, first_read;
 	int64_t vtids[4]; /* of the next fork, and how many */
 	unsigned nr_vtids;
-	int64_t maker_ns; /* of the next fork's parent; 0: not told */
+	int64_t maker_ns;		  /* of the next fork's parent; 0: not told */
 	int64_t context_ns, context_vtid; /* of who runs; 0: not told */
-	int64_t old_tid; /* of the next exec */
-	const char *line; /* text of the next state line */
+	int64_t old_tid;		  /* of the next exec */
+	const char *line;		  /* text of the next state line */
 	const char *filename;
 	const char *irq_name;	      /* of the next interrupt handler */
 	const char *device;	      /* that the next packet is handed to */

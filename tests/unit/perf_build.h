@@ -19,14 +19,17 @@
 
 struct perf_form {
 	bool pipe;
-	bool no_ids;    /* samples do not say which event they are of: only switches are recorded */
+	bool no_ids; /* samples do not say which event they are of: only switches are recorded */
 	bool no_formats;
-	bool swapped;   /* the other byte order, as far as its magic goes */
-	int clockid;    /* -k; -1: the default */
+	bool swapped; /* the other byte order, as far as its magic goes */
+	int clockid;  /* -k; -1: the default */
 	uint64_t wall_ns, clock_ns;
 };
 
-#define PERF_PLAIN {.clockid = -1}
+#define PERF_PLAIN                                                                                 \
+	{                                                                                          \
+		.clockid = -1                                                                      \
+	}
 #define PERF_EVENTS 3
 #define PERF_CPUS 2
 #define PERF_COMMON                                                                                \

@@ -16,20 +16,18 @@
  *
  *	cpu 0   1000000 idle
  *	        1100000 KVM for vm-a/0, after HLT
- *	        1150000 vm-a: app, user              (vm-a-n/0, seen since 1140000, is preempted until 1450000)
- *	        1300000 burn, in the host's container (vm-a/0 is preempted; victim app)
- *	        1400000 KVM for vm-a/0, after INTR
- *	        1450000 vm-a: KVM for vm-a-n/0, after VMRUN
- *	        1500000 vm-a-n: task, user
+ *	        1150000 vm-a: app, user              (vm-a-n/0, seen since 1140000, is preempted
+ *until 1450000) 1300000 burn, in the host's container (vm-a/0 is preempted; victim app) 1400000 KVM
+ *for vm-a/0, after INTR 1450000 vm-a: KVM for vm-a-n/0, after VMRUN 1500000 vm-a-n: task, user
  *	        1700000 interrupt 236 in vm-a/0's thread
  *	        1720000 burn, in a system call       (vm-a/0 is preempted until 1900000)
  *	cpu 1   1000000 vm-b, nothing more known
  *	        1500000 unknown
  *
- * Exits of vm-a/0: a halt until 1150000, an interrupt from 1300000 to 1450000, VMRUN from 1480000 to
- * 1500000, vm-a-n's MSR from 1550000, in the VMM from 1560000, to 1580000, VMRUN from 1590000 to
- * 1600000, an interrupt in vm-a-n from 1700000.  burn is woken at 1250000, by interrupt 236 on cpu 0;
- * app at 1150000, by one in vm-a, whose vCPU burn had woken at 1100000.
+ * Exits of vm-a/0: a halt until 1150000, an interrupt from 1300000 to 1450000, VMRUN from 1480000
+ *to 1500000, vm-a-n's MSR from 1550000, in the VMM from 1560000, to 1580000, VMRUN from 1590000 to
+ * 1600000, an interrupt in vm-a-n from 1700000.  burn is woken at 1250000, by interrupt 236 on cpu
+ *0; app at 1150000, by one in vm-a, whose vCPU burn had woken at 1100000.
  */
 enum small_machine { HOST, VM_A, VM_B, VM_AN, SMALL_MACHINES };
 enum small_cpu { HOST_0, HOST_1, VM_A_0, VM_B_0, VM_AN_0, SMALL_CPUS };
@@ -92,10 +90,10 @@ static inline void small_cpus(struct history_writer *w, int64_t of_nested)
 						    {"nested_id", COL_INT},
 						    {"host_thread", COL_INT}};
 	const int64_t cpus[][5] = {{HOST, 0, -1, 0, -1},
-					  {HOST, 1, -1, 0, -1},
-					  {VM_A, 0, 100, 0, KVM_A},
-					  {VM_B, 0, 200, 0, KVM_B},
-					  {VM_AN, 0, of_nested < 0 ? -1 : 50, 0x1000, of_nested}};
+				   {HOST, 1, -1, 0, -1},
+				   {VM_A, 0, 100, 0, KVM_A},
+				   {VM_B, 0, 200, 0, KVM_B},
+				   {VM_AN, 0, of_nested < 0 ? -1 : 50, 0x1000, of_nested}};
 	int table = history_writer_table(w, "cpu", cpu_columns, 5);
 
 	for (unsigned i = 0; i < SMALL_CPUS; i++)
@@ -219,9 +217,12 @@ static inline void small_quality(struct history_writer *w)
 		{"machine", COL_INT}, {"cpu", COL_INT},	    {"since", COL_NS},
 		{"at", COL_NS},	      {"kind", COL_STRING}, {"text", COL_STRING}};
 	int64_t loss[] = {VM_A, 0, 1600000, 1650000, -1};
-	int64_t lost[] = {VM_A,	       -1,
-			  SMALL_BEGIN, SMALL_BEGIN,
-			  small_string(w, "lost"), small_string(w, "at least 700 events")};
+	int64_t lost[] = {VM_A,
+			  -1,
+			  SMALL_BEGIN,
+			  SMALL_BEGIN,
+			  small_string(w, "lost"),
+			  small_string(w, "at least 700 events")};
 	int64_t tick[] = {HOST, 5000, SMALL_BEGIN, INT64_C(1) << 33, 0}; /* 2 ns per tick */
 
 	history_writer_row(w, history_writer_table(w, "clock", clock_columns, 9), clock);
@@ -251,8 +252,10 @@ enum small_exit { X_UNKNOWN, X_HLT, X_INTR, X_VMRUN, X_MSR, X_MSR_USER, X_INTR_A
 
 static inline void small_exits(struct history_writer *w)
 {
-	static const struct column columns[] = {
-		{"reason", COL_INT}, {"isa", COL_INT}, {"serves", COL_INT}, {"user_reason", COL_INT}};
+	static const struct column columns[] = {{"reason", COL_INT},
+						{"isa", COL_INT},
+						{"serves", COL_INT},
+						{"user_reason", COL_INT}};
 	static const int64_t rows[][4] = {
 		{-1, 0, 0, -1},
 		{0x78, 2, VM_A_0 + 1, -1},
@@ -363,25 +366,31 @@ static inline void small_changes(struct history_writer *w)
 static inline void small_marks(struct history_writer *w)
 {
 	static const struct column columns[] = {
-		{"at", COL_NS},	   {"machine", COL_INT}, {"cpu", COL_INT},	 {"thread", COL_INT},
-		{"kind", COL_INT}, {"id", COL_INT},	 {"text", COL_STRING}, {"by_host", COL_BOOL},
+		{"at", COL_NS},	      {"machine", COL_INT},  {"cpu", COL_INT},
+		{"thread", COL_INT},  {"kind", COL_INT},     {"id", COL_INT},
+		{"text", COL_STRING}, {"by_host", COL_BOOL},
 	};
 	static const struct {
 		int64_t at, machine, thread, kind, id;
 		const char *text;
 	} rows[] = {
-		{1160000, VM_A, APP, 0, 7, "asked"},	   {1170000, VM_A, APP, 0, 8, "asked"},
-		{1200000, VM_A, APP, 0, 8, "answered"},	   {1290000, VM_A, APP, 0, 7, "answered"},
-		{1295000, VM_A, APP, 0, 9, "answered"},	   {1510000, VM_AN, TASK, 1, 0, "work"},
-		{1600000, VM_B, -1, 1, 3, "alone"},	   {1650000, VM_B, -1, 2, 3, "alone"},
+		{1160000, VM_A, APP, 0, 7, "asked"},	{1170000, VM_A, APP, 0, 8, "asked"},
+		{1200000, VM_A, APP, 0, 8, "answered"}, {1290000, VM_A, APP, 0, 7, "answered"},
+		{1295000, VM_A, APP, 0, 9, "answered"}, {1510000, VM_AN, TASK, 1, 0, "work"},
+		{1600000, VM_B, -1, 1, 3, "alone"},	{1650000, VM_B, -1, 2, 3, "alone"},
 		{1690000, VM_AN, TASK, 2, 0, "work"},
 	};
 	int table = history_writer_table(w, "mark", columns, ARRAY_SIZE(columns));
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		int64_t cells[] = {rows[i].at,	 rows[i].machine, 0,
-				   rows[i].thread, rows[i].kind,    rows[i].id,
-				   small_string(w, rows[i].text), rows[i].machine == VM_B};
+		int64_t cells[] = {rows[i].at,
+				   rows[i].machine,
+				   0,
+				   rows[i].thread,
+				   rows[i].kind,
+				   rows[i].id,
+				   small_string(w, rows[i].text),
+				   rows[i].machine == VM_B};
 
 		history_writer_row(w, table, cells);
 	}

@@ -115,7 +115,8 @@ static void structs_may_be_shorter_or_longer(void **state)
 	memset(&longer, 0x55, sizeof(longer));
 	assert_int_equal(sonde_thread_get(run, KVM_A, &thread), 0);
 	assert_int_equal(
-		sonde_thread_get_sized(run, KVM_A, &shorter, offsetof(struct sonde_thread, comm)), 0);
+		sonde_thread_get_sized(run, KVM_A, &shorter, offsetof(struct sonde_thread, comm)),
+		0);
 	assert_int_equal(shorter.tid, thread.tid);
 	assert_int_equal(((unsigned char *)&shorter.comm)[0], 0x55);
 	assert_int_equal(sonde_thread_get_sized(run, KVM_A, &longer.known, sizeof(longer)), 0);
@@ -390,7 +391,8 @@ static void preemptions_one_by_one_add_up(void **state)
 		assert_int_equal(sonde_facts_cell(of_vm, row, 2).i, VM_AN_0);
 	facts_sort(list, "length");
 	for (size_t row = 1; row < sonde_facts_nr_rows(list); row++)
-		assert_true(sonde_facts_cell(list, row, 1).i <= sonde_facts_cell(list, row - 1, 1).i);
+		assert_true(sonde_facts_cell(list, row, 1).i <=
+			    sonde_facts_cell(list, row - 1, 1).i);
 	assert_int_equal(sum_of(list, "length"), sum_of(sums, "total"));
 	sonde_facts_free(of_vm);
 	sonde_facts_free(list);

@@ -218,7 +218,8 @@ static void an_array_grows_and_stays_as_it_was_when_it_cannot(void **state)
 	assert_null(large.list);
 }
 
-/* Keys below @differ, with a sign, in lists that are sorted in either way; what has the same key stays in order. */
+/* Keys below @differ, with a sign, in lists that are sorted in either way; what has the same key
+ * stays in order. */
 static void check_sorting(uint32_t nr, uint64_t differ)
 {
 	struct sort_item *items = malloc((2 * (size_t)nr + 1) * sizeof(*items));

@@ -137,7 +137,8 @@ static int group_many(unsigned nr)
 
 	for (unsigned i = 0; many && at && i < nr; i++) {
 		at[i] = &many[i];
-		many[i] = (struct caller){.tid = 100 + (int32_t)i, .process = i % 2 ? 7 : -1, .blocks = 1};
+		many[i] = (struct caller){
+			.tid = 100 + (int32_t)i, .process = i % 2 ? 7 : -1, .blocks = 1};
 		many[i].vcpu = (int32_t)i;
 		many[i].cpus[ARRAY_SIZE(many[i].cpus) - 1] = 1;
 	}

@@ -135,8 +135,8 @@ static void what_others_failing_leaves_is_believed(void **state)
 	assert_int_equal(w.machines[1].to_parent.pieces[0].bound_ns, 0);
 	assert_int_equal(clock_to_l0(&w.machines[1].to_parent, (ticks_t){w.events.list[9]}),
 			 w.events.list[9] - 5000000);
-	assert_non_null(strstr(w.machines[1].evidence,
-			       "nothing in the traces puts it to the test"));
+	assert_non_null(
+		strstr(w.machines[1].evidence, "nothing in the traces puts it to the test"));
 	unmake_exact(&w);
 	/* A rest is not listed: that what it is a rest of has failed proves nothing. */
 	make_exact(&w, 0, 0);
@@ -387,9 +387,8 @@ static void make_copied(struct copied *w, unsigned copies)
 	for (int i = 0; i < 2; i++) {
 		w->vms[i] = (struct declared_vm){.pid = 7 + i};
 		w->vcpus[i] = (struct declared_vcpu){.vm = (uint32_t)i, .tid = i ? 900 : VCPU_TID};
-		assert_int_equal(map_put(&w->declared.by_thread, (uint32_t)w->vcpus[i].tid,
-					 (uint32_t)i),
-				 0);
+		assert_int_equal(
+			map_put(&w->declared.by_thread, (uint32_t)w->vcpus[i].tid, (uint32_t)i), 0);
 	}
 	w->declared.vms.list = w->vms;
 	w->declared.vcpus.list = w->vcpus;
@@ -418,8 +417,9 @@ static void whose_call_it_is_the_host_lists(void **state)
 		const struct pair_guest guest = {&w.guest, &w.declared, i < 2 ? &w.vms[i] : NULL};
 
 		assert_int_equal(pairs_count(w.index, &guest), i < 2 ? CALLS : 0);
-		assert_int_equal(pairs_thread(w.index, &guest),
-				 i == 0 ? VCPU_TID : i == 1 ? 900 : -1);
+		assert_int_equal(pairs_thread(w.index, &guest), i == 0	 ? VCPU_TID
+								: i == 1 ? 900
+									 : -1);
 	}
 	unmake_copied(&w);
 }

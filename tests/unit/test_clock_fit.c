@@ -15,9 +15,9 @@
 
 /* A parent clock as a function of the guest's. */
 struct truth {
-	double ppm, ppm_later;   /* drift before and after @at */
-	uint64_t at;             /* guest time of the change, 0 none */
-	int64_t offset, step;    /* added always; added after @at */
+	double ppm, ppm_later; /* drift before and after @at */
+	uint64_t at;	       /* guest time of the change, 0 none */
+	int64_t offset, step;  /* added always; added after @at */
 };
 
 static uint64_t random_next(uint64_t *s)
@@ -48,7 +48,8 @@ static void make_pairs(struct constraints *c, const struct truth *t, uint64_t le
 
 		x += 5000000 + random_next(&seed) % 10000000;
 		assert_int_equal(constraints_add(c, x, true_parent(t, x) + before, true), 0);
-		assert_int_equal(constraints_add(c, x + 1, true_parent(t, x + 1) - after, false), 0);
+		assert_int_equal(constraints_add(c, x + 1, true_parent(t, x + 1) - after, false),
+				 0);
 	}
 }
 
@@ -149,7 +150,7 @@ static void stretches_use_what_is_near(void **state)
 static void a_step_a_pause_and_a_change_of_rate_begin_new_pieces(void **state)
 {
 	static const struct truth truths[] = {
-		{.at = ORIGIN + 11 * SECOND, .step = 3 * (int64_t)SECOND},      /* guest paused */
+		{.at = ORIGIN + 11 * SECOND, .step = 3 * (int64_t)SECOND}, /* guest paused */
 		{.at = ORIGIN + 11 * SECOND, .step = 100000},
 		{.at = ORIGIN + 11 * SECOND, .step = -100000},
 		{.at = ORIGIN + 11 * SECOND, .step = 20000},
@@ -210,8 +211,8 @@ static void exact_slope_needs_only_the_offset(void **state)
 	assert_int_equal(m.nr_pieces, 1);
 	assert_true(m.pieces[0].mult == opt.mult);
 	assert_in_range(m.pieces[0].bound_ns, 5000, 5200);
-	assert_true(llabs(clock_to_l0(&m, (ticks_t){ORIGIN}) -
-			  (ns_t)true_parent(&t, ORIGIN)) <= m.pieces[0].bound_ns);
+	assert_true(llabs(clock_to_l0(&m, (ticks_t){ORIGIN}) - (ns_t)true_parent(&t, ORIGIN)) <=
+		    m.pieces[0].bound_ns);
 	clock_model_release(&m);
 	constraints_release(&c);
 }
@@ -232,8 +233,9 @@ static void one_side_alone_bounds_nothing(void **state)
 /* Any bytes as constraints: no crash, order kept, memory bounded. */
 static void hostile_times_do_no_harm(void **state)
 {
-	static const uint64_t nasty[] = {0,         1,           INT64_MAX,  INT64_MIN, UINT64_MAX,
-					 UINT64_MAX - 1, 1ull << 62, 1ull << 32, 12345};
+	static const uint64_t nasty[] = {0,	     1,		 INT64_MAX,
+					 INT64_MIN,  UINT64_MAX, UINT64_MAX - 1,
+					 1ull << 62, 1ull << 32, 12345};
 	uint64_t seed = 99;
 
 	(void)state;

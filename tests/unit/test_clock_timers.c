@@ -10,21 +10,21 @@
 #define US INT64_C(1000)
 #define MS (1000 * US)
 #define OFFSET (7000 * MS) /* host's clock less guest's */
-#define WRONG (9 * US)     /* so far off is the model */
+#define WRONG (9 * US)	   /* so far off is the model */
 #define BOUND (20 * US)
 #define TID 5
 #define NR 90u
 
 /* Where and how the timers of this guest differ from what is usual. */
 struct odd {
-	int64_t advance, gap;   /* @gap: the guest's, of every timer */
-	int64_t twin;           /* another timer of the guest ends so much later */
-	int64_t left;           /* 0: 3 ms */
-	unsigned rare;          /* one gap in so many is long; 0: one in 5 */
-	bool earlier;           /* the timer was started one stay earlier */
-	bool again;             /* and once more after the write, for the same moment */
-	bool unsure, nested;    /* the stays */
-	bool other_kvm_timer;   /* of every third deadline it is not known which timer is its */
+	int64_t advance, gap; /* @gap: the guest's, of every timer */
+	int64_t twin;	      /* another timer of the guest ends so much later */
+	int64_t left;	      /* 0: 3 ms */
+	unsigned rare;	      /* one gap in so many is long; 0: one in 5 */
+	bool earlier;	      /* the timer was started one stay earlier */
+	bool again;	      /* and once more after the write, for the same moment */
+	bool unsure, nested;  /* the stays */
+	bool other_kvm_timer; /* of every third deadline it is not known which timer is its */
 	unsigned nr;
 };
 
@@ -78,8 +78,7 @@ static void program(struct scene *s, const struct odd *o, unsigned i, int64_t t)
 			       o->other_kvm_timer && i % 3 == 0 ? 11 : 10, TID};
 	if (d->timer == 11)
 		d->expires += 3 * US;
-	assert_int_equal(stay_list_add(&s->host.stays, TID, 0,
-				       (uint64_t)(t + OFFSET - 300 * US),
+	assert_int_equal(stay_list_add(&s->host.stays, TID, 0, (uint64_t)(t + OFFSET - 300 * US),
 				       (uint64_t)(t + OFFSET + 10 * US), o->unsure),
 			 0);
 	s->host.stays.list[s->host.stays.nr - 1].nested = o->nested ? NESTED_YES : NESTED_NO;
@@ -97,9 +96,8 @@ static void play(struct scene *s, struct odd o)
 		program(s, &o, i, 100 * MS + i * 5 * MS);
 	s->piece = (struct clock_piece){0, OFFSET + WRONG, UINT64_C(1) << CLOCK_SHIFT, BOUND};
 	s->model = (struct clock_model){.pieces = &s->piece, .nr_pieces = 1};
-	assert_int_equal(timers_constraints(&s->out, &s->model, &s->guest, 0, &s->host, TID,
-					    &s->found),
-			 0);
+	assert_int_equal(
+		timers_constraints(&s->out, &s->model, &s->guest, 0, &s->host, TID, &s->found), 0);
 }
 
 static void end(struct scene *s)

@@ -15,25 +15,25 @@
 #define CPUS 2
 #define HOST 0
 #define GUEST 1
-#define BEGIN (50 * SECOND)   /* true time; the host's clock shows just that */
+#define BEGIN (50 * SECOND) /* true time; the host's clock shows just that */
 #define TID(cpu) (100 + (cpu))
 
 /* What the guest's clock does. */
 struct world {
-	int64_t boot;          /* true time at which the guest's clock showed 0 */
+	int64_t boot; /* true time at which the guest's clock showed 0 */
 	double ppm;
 	int64_t pause_at, pause_len; /* guest stopped, and its clock with it */
 	int64_t len;
-	bool no_calls, lose;   /* no hypercalls; the host lost some events */
-	bool by_user;	       /* a process of the guest makes the calls */
-	unsigned repeats;      /* another kernel repeats so many of 10 of them, when its turn comes */
-	bool promptly;	       /* ... and always 2 us after them */
-	bool typed;            /* the traces say what kinds they have: they are sampled */
-	bool slow;             /* 30 us pass at least between an exit or entry and any other event */
-	bool timers;           /* the guest programs TSC deadlines */
-	int64_t advance;       /* by how much KVM's timers for them are early */
-	int64_t msr;           /* 0: the deadline's; else it writes that one */
-	bool reads, leaves;    /* it reads it only; it enters its guest before the write */
+	bool no_calls, lose; /* no hypercalls; the host lost some events */
+	bool by_user;	     /* a process of the guest makes the calls */
+	unsigned repeats;    /* another kernel repeats so many of 10 of them, when its turn comes */
+	bool promptly;	     /* ... and always 2 us after them */
+	bool typed;	     /* the traces say what kinds they have: they are sampled */
+	bool slow;	     /* 30 us pass at least between an exit or entry and any other event */
+	bool timers;	     /* the guest programs TSC deadlines */
+	int64_t advance;     /* by how much KVM's timers for them are early */
+	int64_t msr;	     /* 0: the deadline's; else it writes that one */
+	bool reads, leaves;  /* it reads it only; it enters its guest before the write */
 	uint64_t seed;
 };
 
@@ -42,7 +42,7 @@ struct made_stream {
 	size_t nr, room;
 	struct packet *packets; /* of PACKET events each */
 	uint32_t nr_packets;
-	uint64_t looked_at;     /* events, by all cursors */
+	uint64_t looked_at; /* events, by all cursors */
 };
 
 #define PACKET 500u
@@ -113,7 +113,7 @@ static uint64_t guest_clock(const struct world *w, int64_t t)
 }
 
 static struct event *put(struct made *m, int machine, int cpu, int64_t t, enum event_kind kind,
-		const int64_t *args)
+			 const int64_t *args)
 {
 	struct made_stream *s = &m->streams[machine][cpu];
 	struct event e = {.kind = (uint16_t)kind, .tid = machine == HOST ? TID(cpu) : 1};
@@ -134,7 +134,8 @@ static struct event *put(struct made *m, int machine, int cpu, int64_t t, enum e
 static void repeat(struct made *m, int cpu, int64_t t, const int64_t *call)
 {
 	const int64_t code[EVENT_ARGS] = {0x81, 0, (int64_t)0xffffffffc0401000, 2};
-	const int64_t to[EVENT_ARGS] = {TID(cpu), 900 + cpu}, back[EVENT_ARGS] = {900 + cpu, TID(cpu)};
+	const int64_t to[EVENT_ARGS] = {TID(cpu), 900 + cpu},
+		      back[EVENT_ARGS] = {900 + cpu, TID(cpu)};
 
 	if (call[2] % 10 >= m->w.repeats)
 		return;
@@ -182,7 +183,8 @@ static int64_t gap(struct made *m)
 static int64_t program(struct made *m, int cpu, int64_t t)
 {
 	int64_t left = (int64_t)dice(&m->w, 500000, 4 * MS), exit[EVENT_ARGS] = {0x7c, cpu};
-	int64_t wanted = t + 700, deadline = wanted + left + gap(m); /* the clock is read at @wanted */
+	int64_t wanted = t + 700,
+		deadline = wanted + left + gap(m); /* the clock is read at @wanted */
 	int64_t timer[EVENT_ARGS] = {77, (int64_t)guest_clock(&m->w, wanted) + left};
 	int64_t vcpu[EVENT_ARGS] = {cpu};
 	int64_t kvms[EVENT_ARGS] = {TID(cpu), deadline - gap(m) - m->w.advance};
@@ -204,7 +206,8 @@ static int64_t program(struct made *m, int cpu, int64_t t)
 static void live(struct made *m, int cpu)
 {
 	int64_t t = BEGIN, call[EVENT_ARGS] = {1000, cpu + 1};
-	int64_t code[EVENT_ARGS] = {0x7b, cpu, m->w.by_user ? 0x401000 : (int64_t)0xffffffffc0401000, 2};
+	int64_t code[EVENT_ARGS] = {0x7b, cpu,
+				    m->w.by_user ? 0x401000 : (int64_t)0xffffffffc0401000, 2};
 	bool called = false;
 
 	while (t < BEGIN + m->w.len) {
@@ -438,7 +441,8 @@ static uint64_t pairs_in(struct world w)
 }
 
 /* Nor has a neighbour's kernel about its neighbour's, nor can it take evidence away, not even where
- * the host lost what the guest did, but not the copy: copies do not lie where the guest's calls do. */
+ * the host lost what the guest did, but not the copy: copies do not lie where the guest's calls do.
+ */
 static void a_neighbour_has_no_say_about_clocks(void **state)
 {
 	(void)state;
@@ -648,7 +652,8 @@ static void a_wrong_tsc_offset_is_not_believed(void **state)
 static void what_trace_cmd_noted_is_used(void **state)
 {
 	static const int32_t tids[CPUS] = {TID(0), TID(1)};
-	struct trace_guest guest = {.name = "vm", .trace_id = 77, .vcpu_tid = tids, .nr_vcpus = CPUS};
+	struct trace_guest guest = {
+		.name = "vm", .trace_id = 77, .vcpu_tid = tids, .nr_vcpus = CPUS};
 
 	(void)state;
 	for (int wrong = 0; wrong < 2; wrong++) {
@@ -670,7 +675,8 @@ static void what_trace_cmd_noted_is_used(void **state)
 		m.traces[GUEST].nr_shifts = 2;
 		assert_int_equal(find(&t, &m, NULL), 0);
 		check_tree(&t);
-		assert_non_null(strstr(t.machines[1].evidence, "trace-cmd recorded it as guest vm"));
+		assert_non_null(
+			strstr(t.machines[1].evidence, "trace-cmd recorded it as guest vm"));
 		if (!wrong)
 			assert_non_null(strstr(t.machines[1].evidence, "agrees with"));
 		assert_int_equal(t.machines[1].clock.method,
@@ -736,8 +742,8 @@ static void a_cpu_that_is_not_recorded_contradicts_nothing(void **state)
 	unmake(&m);
 }
 
-/* What the user says is evidence like any other: the bound holds though he may be wrong, or it is an
- * error. */
+/* What the user says is evidence like any other: the bound holds though he may be wrong, or it is
+ * an error. */
 static void the_user_tells_an_offset(void **state)
 {
 	static const int64_t wrong_by[] = {0, 1500, -1500, 20000, -20000, MS, -SECOND};
@@ -787,8 +793,10 @@ static void an_untested_offset_has_no_bound(void **state)
 			m.streams[HOST][cpu].list[i].kind = EV_SOFTIRQ_RAISE;
 	}
 	in[0] = (struct topology_input){.trace = &m.traces[HOST], .parent = "-"};
-	in[1] = (struct topology_input){.trace = &m.traces[GUEST], .parent = "iron",
-					.has_tsc_offset = true, .tsc_offset = offset};
+	in[1] = (struct topology_input){.trace = &m.traces[GUEST],
+					.parent = "iron",
+					.has_tsc_offset = true,
+					.tsc_offset = offset};
 	assert_int_equal(topology_find(&t, in, 2, NULL, NULL), 0);
 	assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TOLD);
 	assert_int_equal(clock_to_l0(&t.machines[1].clock, (ticks_t){5}), 5 - offset);
@@ -889,12 +897,12 @@ static void hostile_events_do_no_harm(void **state)
 
 			for (int k = 0; k < EVENT_ARGS; k++)
 				args[k] = (int64_t)(dice(&w, 0, 2) ? nasty[dice(&w, 0, 6)]
-								  : dice(&w, 0, 50));
+								   : dice(&w, 0, 50));
 			put(&m, machine, cpu, 0, kind, args);
-			s->list[s->nr - 1].time.v = s->nr < 2 ? dice(&w, 0, 1000)
-							      : s->list[s->nr - 2].time.v;
+			s->list[s->nr - 1].time.v =
+				s->nr < 2 ? dice(&w, 0, 1000) : s->list[s->nr - 2].time.v;
 			s->list[s->nr - 1].time.v |= dice(&w, 0, 900) ? dice(&w, 0, 1 << (i % 20))
-								     : nasty[dice(&w, 0, 6)];
+								      : nasty[dice(&w, 0, 6)];
 		}
 		make_trace(&m, HOST, round & 1 ? CLOCK_TSC : CLOCK_MONO, "iron");
 		make_trace(&m, GUEST, round & 2 ? CLOCK_TSC : CLOCK_MONO, "vm");

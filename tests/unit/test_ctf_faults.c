@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source/ctf: files cut at every byte, and with every bit flipped.  With sanitizers this finds reads
- * outside of the file; without, it holds that what is left is still what was written.
+ * source/ctf: files cut at every byte, and with every bit flipped.  With sanitizers this finds
+ * reads outside of the file; without, it holds that what is left is still what was written.
  */
 #include "tests/unit/unit.h"
 
@@ -11,10 +11,12 @@ static struct opened o, whole;
 
 static const char metadata_1[] = BUILD_METADATA(
 	BUILD_COMPACT "event.context := struct { int32_t _tid; };\n",
-	"typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n"
-	BUILD_EVENT(1, "sched_waking", "char _comm[16]; int32_t _tid; int32_t _target_cpu;")
-	BUILD_EVENT(2, "odd", "string _s; uint8_t _n; uint16_t _l[_n];"
-		    "enum : uint8_t { A, B = 1 ... 9 } _k; variant <_k> { uint8_t A; string B; } _v;"));
+	"typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n" BUILD_EVENT(
+		1, "sched_waking", "char _comm[16]; int32_t _tid; int32_t _target_cpu;")
+		BUILD_EVENT(
+			2, "odd",
+			"string _s; uint8_t _n; uint16_t _l[_n];"
+			"enum : uint8_t { A, B = 1 ... 9 } _k; variant <_k> { uint8_t A; string B; } _v;"));
 
 static const char metadata_2[] =
 	"\x1e{\"type\":\"preamble\",\"version\":2,\"uuid\":[196,243,13,230,3,50,33,78,138,105,100,193,"

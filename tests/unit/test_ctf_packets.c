@@ -81,8 +81,10 @@ static void wrap_of_32_bits(void **state)
 	put_bits(&b, 1, 32);
 	large_extended(&b, 70000, time + 6);
 	packet_end(&b, time + 10, 0, 4096);
-	build_trace(&o, BUILD_METADATA(BUILD_LARGE, BUILD_EVENT(300, "e", "uint32_t x;")
-				       BUILD_EVENT(70000, "large", "")), &b);
+	build_trace(&o,
+		    BUILD_METADATA(BUILD_LARGE, BUILD_EVENT(300, "e", "uint32_t x;")
+							BUILD_EVENT(70000, "large", "")),
+		    &b);
 	assert_int_equal(o.nr, 3);
 	assert_int_equal(o.events[0].time.v, time);
 	assert_int_equal(o.events[1].time.v, time + 5);
@@ -131,12 +133,14 @@ static void step_back_between_packets(void **state)
 	close_trace(&o);
 }
 
-/* Bytes of elsewhere in the file, which are packets: their events were earlier, or are there twice. */
+/* Bytes of elsewhere in the file, which are packets: their events were earlier, or are there twice.
+ */
 static void packets_that_are_not_where_they_belong(void **state)
 {
 	static const struct packet_form forms[] = {
-		{.begin = 1000, .seq_num = 0}, {.begin = 2000, .seq_num = 1}, {.begin = 1000, .seq_num = 0},
-		{.begin = 2000, .seq_num = 1}, {.begin = 3000, .seq_num = 2},
+		{.begin = 1000, .seq_num = 0}, {.begin = 2000, .seq_num = 1},
+		{.begin = 1000, .seq_num = 0}, {.begin = 2000, .seq_num = 1},
+		{.begin = 3000, .seq_num = 2},
 	};
 	struct bits b = {0};
 
@@ -234,7 +238,8 @@ static void a_loss_has_the_thread_before_it(void **state)
 	build_trace(&o,
 		    BUILD_METADATA(BUILD_COMPACT "event.context := struct { int32_t _tid; };\n",
 				   BUILD_EVENT(1, "e", "uint32_t x;")
-				   BUILD_EVENT(2, "s", "string s;")), &b);
+					   BUILD_EVENT(2, "s", "string s;")),
+		    &b);
 	assert_int_equal(losses_have_the_thread_before(o.trace), 2);
 	close_trace(&o);
 }
@@ -318,7 +323,8 @@ static void truncated_packet(void **state)
 	assert_int_equal(o.events[4].time.v, 201);
 	assert_lost(5, 0, 201, o.trace->streams[0].packets[1].end);
 	assert_int_equal(o.trace->loss.unknown, 1);
-	assert_true(has_problem(&o, "ch0_0 ends at offset 4199, inside the packet that begins at 4096"));
+	assert_true(has_problem(
+		&o, "ch0_0 ends at offset 4199, inside the packet that begins at 4096"));
 	close_trace(&o);
 }
 
@@ -346,8 +352,8 @@ static void truncated_header(void **state)
 	}
 }
 
-/* Garbage between packets: it may have begun in the one before.  Reading goes on with the next packet
- * of this trace. */
+/* Garbage between packets: it may have begun in the one before.  Reading goes on with the next
+ * packet of this trace. */
 static void garbage(void **state)
 {
 	struct bits b = {0};
@@ -377,8 +383,8 @@ static void foreign_streams(void **state)
 	(void)state;
 	put_packet(&first, &(struct packet_form){.begin = 100}, 3, 0);
 	put_packet(&second,
-		   &(struct packet_form){.begin = 150, .instance = 1, .cpu = 1, .other_uuid = true}, 3,
-		   0);
+		   &(struct packet_form){.begin = 150, .instance = 1, .cpu = 1, .other_uuid = true},
+		   3, 0);
 	put_text(&second, "garbage!", 8);
 	put_packet(&second,
 		   &(struct packet_form){
@@ -401,7 +407,9 @@ static void a_foreign_first_packet(void **state)
 	struct bits b = {0};
 
 	(void)state;
-	put_packet(&b, &(struct packet_form){.begin = 100, .other_uuid = true, .instance = 7, .cpu = 7}, 3, 0);
+	put_packet(&b,
+		   &(struct packet_form){.begin = 100, .other_uuid = true, .instance = 7, .cpu = 7},
+		   3, 0);
 	put_packet(&b, &(struct packet_form){.begin = 250, .seq_num = 1}, 3, 0);
 	put_packet(&b, &(struct packet_form){.begin = 350, .seq_num = 2}, 3, 0);
 	make_dir(&o);
@@ -500,7 +508,7 @@ static void zeros_at_the_end_of_a_cut_file(void **state)
 {
 	static const char metadata[] =
 		BUILD_METADATA(BUILD_COMPACT, BUILD_EVENT(0, "zero", "uint32_t x;")
-				       BUILD_EVENT(1, "e", "uint32_t x;"));
+						      BUILD_EVENT(1, "e", "uint32_t x;"));
 	struct bits b = {0};
 
 	(void)state;
@@ -538,7 +546,8 @@ static void content_size_lies(void **state)
 
 /*
  * Bytes taken out anywhere, or zeroed: what is left are events as they were, and those that are not
- * are in a gap.  Packets are of different lengths, and full: what is missing does not show by zeros.
+ * are in a gap.  Packets are of different lengths, and full: what is missing does not show by
+ * zeros.
  */
 static void damage(struct bits *b, size_t at, size_t len, bool zero)
 {
@@ -556,7 +565,8 @@ static bool in_gap(uint64_t time)
 {
 	for (unsigned i = 0; i < o.nr; i++) {
 		if (o.events[i].kind == EV_LOST && (uint64_t)o.events[i].arg[1] <= time &&
-		    ((uint64_t)o.events[i].arg[2] >= time || o.events[i].arg[1] == o.events[i].arg[2]))
+		    ((uint64_t)o.events[i].arg[2] >= time ||
+		     o.events[i].arg[1] == o.events[i].arg[2]))
 			return true;
 	}
 	return false;
@@ -569,7 +579,8 @@ static void check_damaged(size_t at, size_t len, bool zero)
 	bool there[5 * 64] = {false};
 
 	for (unsigned i = 0; i < 5; i++)
-		put_packet(&b, &(struct packet_form){.begin = 100 + 100 * i, .seq_num = i}, 40 + i, 0);
+		put_packet(&b, &(struct packet_form){.begin = 100 + 100 * i, .seq_num = i}, 40 + i,
+			   0);
 	damage(&b, at, len, zero);
 	build_trace(&o, ONE_FIELD, &b);
 	for (unsigned i = 0; i < o.nr; i++) {
@@ -648,7 +659,8 @@ static void missing_stream(void **state)
 		struct bits b = {0};
 		char name[16];
 
-		put_packet(&b, &(struct packet_form){.begin = 100, .cpu = cpu, .instance = cpu}, 3, 0);
+		put_packet(&b, &(struct packet_form){.begin = 100, .cpu = cpu, .instance = cpu}, 3,
+			   0);
 		snprintf(name, sizeof(name), "ch0_%u", cpu);
 		write_bits(&o, name, &b);
 	}
@@ -726,8 +738,10 @@ static void parts_of_one_trace(void **state)
 		snprintf(name, sizeof(name), "%u/metadata", p);
 		write_file(&o, name, ONE_FIELD, strlen(ONE_FIELD));
 		for (unsigned i = parts[p].first; i < parts[p].first + parts[p].nr; i++)
-			put_packet(&b, &(struct packet_form){.begin = 100 + 100 * i, .seq_num = i,
-							     .instance = 9}, 3, i > 3 ? 5 : 0);
+			put_packet(&b,
+				   &(struct packet_form){
+					   .begin = 100 + 100 * i, .seq_num = i, .instance = 9},
+				   3, i > 3 ? 5 : 0);
 		snprintf(name, sizeof(name), "%u/ch0_0", p);
 		write_bits(&o, name, &b);
 	}
@@ -735,7 +749,7 @@ static void parts_of_one_trace(void **state)
 	load_events(&o);
 	assert_int_equal(o.trace->nr_streams, 1);
 	assert_int_equal(o.trace->streams[0].nr_packets, 7);
-	assert_int_equal(o.trace->loss.events, 5); /* in the fifth packet */
+	assert_int_equal(o.trace->loss.events, 5);  /* in the fifth packet */
 	assert_int_equal(o.trace->loss.packets, 1); /* the sixth */
 	expect_monotonic(&o);
 	for (unsigned i = 0; i < o.nr; i++) {
@@ -765,9 +779,15 @@ static void put_index(struct bits *b, unsigned nr, uint64_t lie, uint64_t discar
 	put_bits(b, __builtin_bswap32(1), 32);
 	put_bits(b, __builtin_bswap32(72), 32);
 	for (unsigned i = 0; i < nr; i++) {
-		const uint64_t words[] = {i * 4096, 4096 * 8, (84 + 3 * 8) * 8,
-					  100 * (i + 1), 100 * (i + 1) + 3 + lie, discarded,
-					  0, 0, i};
+		const uint64_t words[] = {i * 4096,
+					  4096 * 8,
+					  (84 + 3 * 8) * 8,
+					  100 * (i + 1),
+					  100 * (i + 1) + 3 + lie,
+					  discarded,
+					  0,
+					  0,
+					  i};
 
 		for (unsigned k = 0; k < ARRAY_SIZE(words); k++)
 			put_be64(b, words[k]);
@@ -829,12 +849,16 @@ static void check_false_entry(enum lie lie, bool noticed_at_open)
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t begin = (UINT64_C(1) << 29) * (i + 1), lost = i > 1 ? 7 : 0;
 		uint64_t wrong = i == 2 ? 1 : 0;
-		const uint64_t words[] = {
-			i * 4096, first, (84 + 3 * 8) * 8,
-			begin + (lie == LIE_BEGIN ? -wrong * 1000 : 0) +
-				(lie == LIE_LATER ? wrong << 33 : 0),
-			begin + 3 + (lie == LIE_END ? wrong * 100 : 0),
-			lost + (lie == LIE_LOST ? wrong * 1000 : 0), 0, 0, i};
+		const uint64_t words[] = {i * 4096,
+					  first,
+					  (84 + 3 * 8) * 8,
+					  begin + (lie == LIE_BEGIN ? -wrong * 1000 : 0) +
+						  (lie == LIE_LATER ? wrong << 33 : 0),
+					  begin + 3 + (lie == LIE_END ? wrong * 100 : 0),
+					  lost + (lie == LIE_LOST ? wrong * 1000 : 0),
+					  0,
+					  0,
+					  i};
 
 		put_packet(&b, &(struct packet_form){.begin = begin, .seq_num = i}, 3, lost);
 		for (unsigned k = 0; k < ARRAY_SIZE(words); k++)
@@ -935,12 +959,12 @@ static void packet_whose_times_are_disputed(void **state)
 /* Packets without numbers: only the index tells that one is missing, and where. */
 static void index_without_numbers(void **state)
 {
-	static const char metadata[] =
-		BUILD_INTS BUILD_TRACE("le") "stream { id = 0; " BUILD_COMPACT
-		"packet.context := struct { uint64_t timestamp_begin; uint64_t timestamp_end;\n"
-		"uint64_t content_size; uint64_t packet_size; uint64_t other;\n"
-		"uint64_t events_discarded; uint32_t cpu_id; }; };\n"
-		BUILD_EVENT(1, "e", "uint32_t x;");
+	static const char metadata[] = BUILD_INTS BUILD_TRACE(
+		"le") "stream { id = 0; " BUILD_COMPACT
+		      "packet.context := struct { uint64_t timestamp_begin; uint64_t timestamp_end;\n"
+		      "uint64_t content_size; uint64_t packet_size; uint64_t other;\n"
+		      "uint64_t events_discarded; uint32_t cpu_id; }; };\n" BUILD_EVENT(
+			      1, "e", "uint32_t x;");
 
 	(void)state;
 	for (unsigned missing = 0; missing < 4; missing++) {
@@ -1016,9 +1040,12 @@ static void wanted_kinds(void **state)
 		put_string(&b, "some text");
 	}
 	packet_end(&b, 200, 9, 4096);
-	build_trace(&o, BUILD_METADATA(BUILD_COMPACT, BUILD_EVENT(1, "softirq_raise", "uint32_t vec;")
-				       BUILD_EVENT(2, "softirq_entry", "uint32_t vec;")
-				       BUILD_EVENT(3, "other", "string s;")), &b);
+	build_trace(&o,
+		    BUILD_METADATA(BUILD_COMPACT,
+				   BUILD_EVENT(1, "softirq_raise", "uint32_t vec;")
+					   BUILD_EVENT(2, "softirq_entry", "uint32_t vec;")
+						   BUILD_EVENT(3, "other", "string s;")),
+		    &b);
 	assert_int_equal(o.nr, 16);
 	assert_int_equal(cursor_init(&c, &o.trace->streams[0], 0, 1, WANT(SOFTIRQ_ENTRY), NULL), 0);
 	assert_int_equal(cursor_next(&c, events, ARRAY_SIZE(events)), 6);
@@ -1064,14 +1091,21 @@ static void plans_and_interpreter(void **state)
 			}
 		}
 		packet_end(&b, 200, 0, 4096);
-		build_trace(&o, BUILD_METADATA(
-			BUILD_COMPACT "event.context := struct { int32_t _tid; };\n",
-			BUILD_EVENT(1, "kvm_x86_hypercall", "integer { size = 12; signed = true; } _nr;"
-				    "integer { size = 20; align = 1; } _a0; uint64_t _a1;")
-			BUILD_EVENT(2, "irq_softirq_entry", "string _s; uint8_t _n; uint16_t _l[_n];"
-				    "uint32_t _vec;")
-			BUILD_EVENT(3, "sched_migrate_task", "enum : uint8_t { A, B } _k; variant <_k> {"
-				    "uint8_t A; uint16_t B; } _v; int32_t _tid;")), &b);
+		build_trace(
+			&o,
+			BUILD_METADATA(
+				BUILD_COMPACT "event.context := struct { int32_t _tid; };\n",
+				BUILD_EVENT(1, "kvm_x86_hypercall",
+					    "integer { size = 12; signed = true; } _nr;"
+					    "integer { size = 20; align = 1; } _a0; uint64_t _a1;")
+					BUILD_EVENT(2, "irq_softirq_entry",
+						    "string _s; uint8_t _n; uint16_t _l[_n];"
+						    "uint32_t _vec;")
+						BUILD_EVENT(
+							3, "sched_migrate_task",
+							"enum : uint8_t { A, B } _k; variant <_k> {"
+							"uint8_t A; uint16_t B; } _v; int32_t _tid;")),
+			&b);
 		memcpy(again.events, o.events, sizeof(o.events));
 		nr = o.nr;
 		ct = o.trace->reader;
@@ -1101,9 +1135,12 @@ static void unsound_vcpu_id(void **state)
 		compact(&b, 2, 102);
 		put_bits(&b, 2, 32);
 		packet_end(&b, 200, 0, 4096);
-		build_trace(&o, BUILD_METADATA(
-			BUILD_COMPACT, BUILD_EVENT(1, "kvm_x86_entry", "uint32_t _vcpu_id;")
-			BUILD_EVENT(2, "kvm_x86_nested_vmexit", "uint32_t _exit_code;")), &b);
+		build_trace(&o,
+			    BUILD_METADATA(BUILD_COMPACT,
+					   BUILD_EVENT(1, "kvm_x86_entry", "uint32_t _vcpu_id;")
+						   BUILD_EVENT(2, "kvm_x86_nested_vmexit",
+							       "uint32_t _exit_code;")),
+			    &b);
 		assert_int_equal(o.trace->vcpu_id_unsound, unsound);
 		assert_int_equal(o.events[0].arg[0], unsound ? -1 : 1);
 		assert_int_equal(o.events[1].arg[0], unsound ? -1 : 2);
@@ -1123,9 +1160,13 @@ static void syscall_names(void **state)
 	compact(&b, 2, 102);
 	put_bits(&b, (uint64_t)-2, 64);
 	packet_end(&b, 200, 0, 4096);
-	build_trace(&o, BUILD_METADATA(BUILD_COMPACT, BUILD_EVENT(1, "syscall_entry_openat", "")
-		    BUILD_EVENT(2, "syscall_exit_openat",
-				"integer { size = 64; align = 8; signed = true; } _ret;")), &b);
+	build_trace(
+		&o,
+		BUILD_METADATA(BUILD_COMPACT,
+			       BUILD_EVENT(1, "syscall_entry_openat", "") BUILD_EVENT(
+				       2, "syscall_exit_openat",
+				       "integer { size = 64; align = 8; signed = true; } _ret;")),
+		&b);
 	assert_int_equal(o.events[0].kind, EV_SYSCALL_ENTRY);
 	assert_int_equal(o.events[1].kind, EV_SYSCALL_EXIT);
 	assert_int_equal(o.events[1].arg[1], -2);

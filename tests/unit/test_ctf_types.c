@@ -24,10 +24,12 @@ static void check_integers(bool big, unsigned align)
 	struct bits b = {.big = big};
 	size_t len = 0, text = 0;
 
-	len += (size_t)snprintf(metadata + len, sizeof(metadata) - len, "%s%sstream { id = 0; %s%s};\n"
-				"event { name = \"ints\"; id = 0; stream_id = 0; fields := struct {",
-				BUILD_INTS, big ? BUILD_TRACE("be") : BUILD_TRACE("le"),
-				BUILD_COMPACT, BUILD_CONTEXT);
+	len += (size_t)snprintf(
+		metadata + len, sizeof(metadata) - len,
+		"%s%sstream { id = 0; %s%s};\n"
+		"event { name = \"ints\"; id = 0; stream_id = 0; fields := struct {",
+		BUILD_INTS, big ? BUILD_TRACE("be") : BUILD_TRACE("le"), BUILD_COMPACT,
+		BUILD_CONTEXT);
 	packet_begin(&b, &(struct packet_form){.begin = 0});
 	compact(&b, 0, 7);
 	align_bits(&b, align);
@@ -36,8 +38,8 @@ static void check_integers(bool big, unsigned align)
 		uint64_t v = pattern(size, size);
 
 		len += (size_t)snprintf(metadata + len, sizeof(metadata) - len,
-					"integer { size = %u; align = %u; signed = %d; } f%u;\n", size,
-					align, is_signed, size);
+					"integer { size = %u; align = %u; signed = %d; } f%u;\n",
+					size, align, is_signed, size);
 		align_bits(&b, align);
 		put_bits(&b, v, size);
 		if (is_signed && v >> (size - 1))
@@ -76,8 +78,8 @@ static void characters(void **state)
 	static const struct {
 		uint32_t value;
 		const char *text;
-	} values[] = {{10, "x=LF(10)"}, {65, "x=A(65)"},   {66, "x=O(66)"},
-		      {0, "x=NUL(0)"},  {39, "x=Q(39)"}, {98, "x=LOW(98)"}, {11, "x=11"}};
+	} values[] = {{10, "x=LF(10)"}, {65, "x=A(65)"},   {66, "x=O(66)"}, {0, "x=NUL(0)"},
+		      {39, "x=Q(39)"},	{98, "x=LOW(98)"}, {11, "x=11"}};
 	struct bits b = {0};
 
 	(void)state;
@@ -119,17 +121,19 @@ static void arguments(void **state)
 	put_bits(&b, 1000, 32);
 	put_bits(&b, 1001, 32);
 	packet_end(&b, 100, 0, 4096);
-	build_trace(&o,
-		    BUILD_METADATA(
-			    BUILD_COMPACT "event.context := struct { int32_t _tid; };\n",
-			    "typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n"
-			    BUILD_EVENT(2, "sched_switch",
-					"char _prev_comm[16]; int32_t _prev_tid; uint64_t _prev_state;"
-					"char _next_comm[16]; int32_t _next_tid;")
-			    BUILD_EVENT(3, "sched_process_fork",
+	build_trace(
+		&o,
+		BUILD_METADATA(
+			BUILD_COMPACT "event.context := struct { int32_t _tid; };\n",
+			"typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n" BUILD_EVENT(
+				2, "sched_switch",
+				"char _prev_comm[16]; int32_t _prev_tid; uint64_t _prev_state;"
+				"char _next_comm[16]; int32_t _next_tid;")
+				BUILD_EVENT(
+					3, "sched_process_fork",
 					"uint8_t __n; int32_t _vtids[__n]; char _child_comm[16];"
 					"int32_t _parent_tid; int32_t _child_tid;")),
-		    &b);
+		&b);
 	assert_int_equal(o.nr, 2);
 	assert_int_equal(o.trace->streams[0].cpu, 3);
 	assert_int_equal(o.trace->nr_cpus, 4);
@@ -140,15 +144,17 @@ static void arguments(void **state)
 	assert_int_equal(o.events[0].arg[2], 130);
 	assert_string_equal(event_str(&o.events[0], 3), "to");
 	assert_string_equal(event_str(&o.events[0], 4), "from");
-	expect_text(&o, 0, "prev_comm=\"from\" prev_tid=-1 prev_state=130 next_comm=\"to\" next_tid=99 "
-			   "context={tid=17}");
+	expect_text(&o, 0,
+		    "prev_comm=\"from\" prev_tid=-1 prev_state=130 next_comm=\"to\" next_tid=99 "
+		    "context={tid=17}");
 	assert_int_equal(o.events[1].kind, EV_FORK);
 	assert_int_equal(o.events[1].arg[0], 1000);
 	assert_int_equal(o.events[1].arg[1], 1001);
 	assert_string_equal(event_str(&o.events[1], 2), "child");
 	assert_int_equal(o.events[1].arg[3], -1);
-	expect_text(&o, 1, "_n=3 vtids=[1, 2, 3] child_comm=\"child\" parent_tid=1000 child_tid=1001 "
-			   "context={tid=18}");
+	expect_text(&o, 1,
+		    "_n=3 vtids=[1, 2, 3] child_comm=\"child\" parent_tid=1000 child_tid=1001 "
+		    "context={tid=18}");
 	close_trace(&o);
 }
 
@@ -171,13 +177,14 @@ static void a_state_line_is_read_from_the_logger(void **state)
 	put_bits(&b, 5, 32);
 	put_text(&b, "hello", 5);
 	packet_end(&b, 100, 0, 4096);
-	build_trace(&o,
-		    BUILD_METADATA(
-			    BUILD_COMPACT "event.context := struct { int32_t _tid; };\n",
-			    "typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n"
-			    BUILD_EVENT(2, "lttng_logger",
-					"uint32_t __msg_length; char _msg[ __msg_length ];")),
-		    &b);
+	build_trace(
+		&o,
+		BUILD_METADATA(
+			BUILD_COMPACT "event.context := struct { int32_t _tid; };\n",
+			"typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n" BUILD_EVENT(
+				2, "lttng_logger",
+				"uint32_t __msg_length; char _msg[ __msg_length ];")),
+		&b);
 	assert_int_equal(o.nr, 2);
 	assert_int_equal(o.events[0].kind, EV_STATE_LINE);
 	assert_int_equal(o.events[0].tid, 17);
@@ -202,13 +209,14 @@ static void slots_of_the_wrong_class(void **state)
 	put_comm(&b, "text");
 	put_bits(&b, 'x', 8);
 	packet_end(&b, 100, 0, 4096);
-	build_trace(&o,
-		    BUILD_METADATA(
-			    BUILD_COMPACT,
-			    "typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n"
-			    BUILD_EVENT(2, "sched_switch",
-					"uint64_t _next_comm; char _next_tid[16]; char _prev_comm[1];")),
-		    &b);
+	build_trace(
+		&o,
+		BUILD_METADATA(
+			BUILD_COMPACT,
+			"typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n" BUILD_EVENT(
+				2, "sched_switch",
+				"uint64_t _next_comm; char _next_tid[16]; char _prev_comm[1];")),
+		&b);
 	assert_int_equal(o.events[0].kind, EV_SCHED_SWITCH);
 	assert_int_equal(o.events[0].arg[1], -1);
 	assert_int_equal(o.events[0].arg[3], 0);
@@ -233,10 +241,10 @@ static void compound(void **state)
 	put_bits(&b, raw32, 32);
 	put_bits(&b, 0xc100, 16); /* -2.5 in half precision */
 	put_string(&b, "a \"quoted\"\n");
-	put_bits(&b, 2, 8);   /* n */
-	put_bits(&b, 1, 8);   /* tag: B */
+	put_bits(&b, 2, 8); /* n */
+	put_bits(&b, 1, 8); /* tag: B */
 	put_string(&b, "chosen");
-	put_bits(&b, (uint8_t)-3, 8); /* level: LOW */
+	put_bits(&b, (uint8_t)-3, 8);	   /* level: LOW */
 	for (unsigned i = 0; i < 2; i++) { /* list[n] of struct */
 		put_bits(&b, i + 1, 8);
 		for (unsigned k = 0; k <= i; k++)
@@ -255,17 +263,18 @@ static void compound(void **state)
 			"struct item { uint8_t k; uint16_t v[k]; };\n"
 			"variant choice { uint32_t A; string B; };\n"
 			"enum level : integer { size = 8; align = 8; signed = true; }\n"
-			"\t{ LOW = -10 ... -1, ZERO, \"HIGH LEVEL\" = 1 ... 0x7f };\n"
-			BUILD_EVENT(0, "all",
-				    "double_t d; floating_point { exp_dig = 8; mant_dig = 24; } f;"
-				    "floating_point { exp_dig = 5; mant_dig = 11; } h; string s; uint8_t n;"
-				    "enum : uint8_t { A, B } tag; variant choice <tag> v; enum level l;"
-				    "struct item list[n]; uint8_t grid[2][3];")
-			BUILD_EVENT(1, "after", "uint32_t x;")),
+			"\t{ LOW = -10 ... -1, ZERO, \"HIGH LEVEL\" = 1 ... 0x7f };\n" BUILD_EVENT(
+				0, "all",
+				"double_t d; floating_point { exp_dig = 8; mant_dig = 24; } f;"
+				"floating_point { exp_dig = 5; mant_dig = 11; } h; string s; uint8_t n;"
+				"enum : uint8_t { A, B } tag; variant choice <tag> v; enum level l;"
+				"struct item list[n]; uint8_t grid[2][3];")
+				BUILD_EVENT(1, "after", "uint32_t x;")),
 		&b);
 	assert_int_equal(o.nr, 2);
-	expect_text(&o, 0, "d=3.25 f=-2.5 h=-2.5 s=\"a \\\"quoted\\\"\\n\" n=2 tag=B(1) v=\"chosen\" "
-			   "l=LOW(-3) list=[{k=1 v=[0]}, {k=2 v=[10, 11]}] grid=[[0, 1, 2], [3, 4, 5]]");
+	expect_text(&o, 0,
+		    "d=3.25 f=-2.5 h=-2.5 s=\"a \\\"quoted\\\"\\n\" n=2 tag=B(1) v=\"chosen\" "
+		    "l=LOW(-3) list=[{k=1 v=[0]}, {k=2 v=[10, 11]}] grid=[[0, 1, 2], [3, 4, 5]]");
 	expect_text(&o, 1, "x=77");
 	close_trace(&o);
 }
@@ -278,26 +287,29 @@ static void references(void **state)
 	(void)state;
 	packet_begin(&b, &(struct packet_form){.begin = 0, .cpu = 2});
 	large(&b, 5, 1);
-	put_bits(&b, 1, 8);  /* common context: kind = TWO */
-	put_bits(&b, 3, 8);  /* specific context: n */
+	put_bits(&b, 1, 8); /* common context: kind = TWO */
+	put_bits(&b, 3, 8); /* specific context: n */
 	for (unsigned i = 0; i < 2; i++)
 		put_bits(&b, 40 + i, 8); /* by_cpu[cpu_id] */
 	for (unsigned i = 0; i < 3; i++)
 		put_bits(&b, 50 + i, 8); /* by_context[n] */
-	put_bits(&b, 0x1234, 16); /* v: TWO */
+	put_bits(&b, 0x1234, 16);	 /* v: TWO */
 	packet_end(&b, 100, 0, 4096);
-	build_trace(&o,
-		    BUILD_METADATA(
-			    BUILD_LARGE "event.context := struct { enum : uint8_t { ONE, TWO } kind; };\n",
-			    "event { name = \"e\"; id = 5; stream_id = 0;\n"
-			    "context := struct { uint8_t n; };\n"
-			    "fields := struct { uint8_t by_cpu[stream.packet.context.cpu_id];\n"
-			    "uint8_t by_context[event.context.n];\n"
-			    "variant <stream.event.context.kind> { uint8_t ONE; uint16_t TWO; } v; }; };\n"),
-		    &b);
+	build_trace(
+		&o,
+		BUILD_METADATA(
+			BUILD_LARGE
+			"event.context := struct { enum : uint8_t { ONE, TWO } kind; };\n",
+			"event { name = \"e\"; id = 5; stream_id = 0;\n"
+			"context := struct { uint8_t n; };\n"
+			"fields := struct { uint8_t by_cpu[stream.packet.context.cpu_id];\n"
+			"uint8_t by_context[event.context.n];\n"
+			"variant <stream.event.context.kind> { uint8_t ONE; uint16_t TWO; } v; }; };\n"),
+		&b);
 	assert_int_equal(o.nr, 1);
-	expect_text(&o, 0, "by_cpu=[40, 41] by_context=[50, 51, 52] v=4660 context={kind=TWO(1)} "
-			   "event_context={n=3}");
+	expect_text(&o, 0,
+		    "by_cpu=[40, 41] by_context=[50, 51, 52] v=4660 context={kind=TWO(1)} "
+		    "event_context={n=3}");
 	close_trace(&o);
 }
 
@@ -315,7 +327,8 @@ static void reference_to_header(void **state)
 	packet_end(&b, 100, 0, 4096);
 	build_trace(&o,
 		    BUILD_METADATA(BUILD_LARGE,
-				   BUILD_EVENT(5, "e", "variant <stream.event.header.id> {"
+				   BUILD_EVENT(5, "e",
+					       "variant <stream.event.header.id> {"
 					       "uint8_t compact; uint16_t extended; } v;")),
 		    &b);
 	assert_int_equal(o.nr, 2);
@@ -339,13 +352,13 @@ static void fields_by_name(void **state)
 	put_bits(&b, 8, 16);
 	put_string(&b, "file");
 	packet_end(&b, 100, 0, 4096);
-	build_trace(&o,
-		    BUILD_METADATA(
-			    "typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n"
-			    BUILD_COMPACT
-			    "event.context := struct { int32_t _tid; char _procname[16]; };\n",
-			    BUILD_EVENT(0, "e", "uint8_t _n; uint16_t _list[_n]; string _filename;")),
-		    &b);
+	build_trace(
+		&o,
+		BUILD_METADATA(
+			"typealias integer { size = 8; align = 8; encoding = UTF8; } := char;\n" BUILD_COMPACT
+			"event.context := struct { int32_t _tid; char _procname[16]; };\n",
+			BUILD_EVENT(0, "e", "uint8_t _n; uint16_t _list[_n]; string _filename;")),
+		&b);
 	assert_int_equal(trace_event_field(&o.trace->streams[0], &o.events[0], "procname", &v), 0);
 	assert_int_equal(v.cls, FIELD_STRING);
 	assert_int_equal(v.len, 2);
@@ -400,27 +413,28 @@ static void records_of_bits(void **state)
 
 #define RS "\x1e"
 
-static const char json_head[] =
-	RS "{\"type\": \"preamble\", \"version\": 2, \"uuid\": [196, 243, 13, 230, 3, 50, 33, 78, 138, "
-	   "105, 100, 193, 154, 150, 135, 107]}\n"
-	RS "{\"type\": \"field-class-alias\", \"name\": \"u8\", \"field-class\": {\"type\": "
-	   "\"fixed-length-unsigned-integer\", \"length\": 8, \"alignment\": 8, \"byte-order\": "
-	   "\"little-endian\"}}\n"
-	RS "{\"type\": \"trace-class\", \"environment\": {\"hostname\": \"h2\", \"tracer_name\": "
-	   "\"lttng-modules\", \"tracer_major\": 2, \"tracer_minor\": 14, \"tracer_patchlevel\": 1}}\n"
-	RS "{\"type\": \"clock-class\", \"id\": \"default\", \"name\": \"monotonic\", \"frequency\": "
-	   "1000000000, \"origin\": \"unix-epoch\", \"offset-from-origin\": {\"seconds\": 3, "
-	   "\"cycles\": 4}}\n"
-	RS "{\"type\": \"data-stream-class\", \"default-clock-class-id\": \"default\", "
-	   "\"event-record-header-field-class\": {\"type\": \"structure\", \"member-classes\": "
-	   "[{\"name\": \"i\", \"field-class\": {\"type\": \"fixed-length-unsigned-integer\", "
-	   "\"length\": 8, \"alignment\": 8, \"byte-order\": \"little-endian\", \"roles\": "
-	   "[\"event-record-class-id\"]}}, {\"name\": \"t\", \"field-class\": {\"type\": "
-	   "\"variable-length-unsigned-integer\", \"roles\": [\"default-clock-timestamp\"]}}]}}\n";
+static const char json_head[] = RS
+	"{\"type\": \"preamble\", \"version\": 2, \"uuid\": [196, 243, 13, 230, 3, 50, 33, 78, 138, "
+	"105, 100, 193, 154, 150, 135, 107]}\n" RS
+	"{\"type\": \"field-class-alias\", \"name\": \"u8\", \"field-class\": {\"type\": "
+	"\"fixed-length-unsigned-integer\", \"length\": 8, \"alignment\": 8, \"byte-order\": "
+	"\"little-endian\"}}\n" RS
+	"{\"type\": \"trace-class\", \"environment\": {\"hostname\": \"h2\", \"tracer_name\": "
+	"\"lttng-modules\", \"tracer_major\": 2, \"tracer_minor\": 14, \"tracer_patchlevel\": 1}}\n" RS
+	"{\"type\": \"clock-class\", \"id\": \"default\", \"name\": \"monotonic\", \"frequency\": "
+	"1000000000, \"origin\": \"unix-epoch\", \"offset-from-origin\": {\"seconds\": 3, "
+	"\"cycles\": 4}}\n" RS
+	"{\"type\": \"data-stream-class\", \"default-clock-class-id\": \"default\", "
+	"\"event-record-header-field-class\": {\"type\": \"structure\", \"member-classes\": "
+	"[{\"name\": \"i\", \"field-class\": {\"type\": \"fixed-length-unsigned-integer\", "
+	"\"length\": 8, \"alignment\": 8, \"byte-order\": \"little-endian\", \"roles\": "
+	"[\"event-record-class-id\"]}}, {\"name\": \"t\", \"field-class\": {\"type\": "
+	"\"variable-length-unsigned-integer\", \"roles\": [\"default-clock-timestamp\"]}}]}}\n";
 
 #define JSON_EVENT(id, members)                                                                    \
 	RS "{\"type\": \"event-record-class\", \"id\": " #id ", \"name\": \"e" #id                 \
-	   "\", \"payload-field-class\": {\"type\": \"structure\", \"member-classes\": [" members "]}}\n"
+	   "\", \"payload-field-class\": {\"type\": \"structure\", \"member-classes\": [" members  \
+	   "]}}\n"
 #define JSON_MEMBER(name, type) "{\"name\": \"" name "\", \"field-class\": " type "}"
 #define JSON_FIXED(type, length, more)                                                             \
 	"{\"type\": \"fixed-length-" type "\", \"length\": " #length ", \"byte-order\": "          \
@@ -431,31 +445,39 @@ static const char json_head[] =
 
 static const char json_events[] = JSON_EVENT(
 	1,
-	JSON_MEMBER("n", "\"u8\"") ", "
-	JSON_MEMBER("flag", JSON_FIXED("boolean", 8, ", \"alignment\": 8")) ", "
-	JSON_MEMBER("map", JSON_FIXED("bit-map", 8, ", \"alignment\": 8, \"flags\": {\"low\": [[0, 0]], "
-						    "\"mid\": [[2, 3]], \"high\": [[7, 7]]}")) ", "
-	JSON_MEMBER("bits", JSON_FIXED("bit-array", 4, ", \"bit-order\": \"last-to-first\"")) ", "
-	JSON_MEMBER("u", JSON_FIXED("unsigned-integer", 64, ", \"alignment\": 8, \"mappings\": "
-				    "{\"top\": [[18446744073709551615, 18446744073709551615]]}")) ", "
-	JSON_MEMBER("s", "{\"type\": \"static-length-string\", \"length\": 6}") ", "
-	JSON_MEMBER("d", "{\"type\": \"dynamic-length-string\", " JSON_LENGTH("n") "}") ", "
-	JSON_MEMBER("z", "{\"type\": \"null-terminated-string\", \"encoding\": \"utf-16le\"}") ", "
-	JSON_MEMBER("blob", "{\"type\": \"static-length-blob\", \"length\": 2}") ", "
-	JSON_MEMBER("dblob", "{\"type\": \"dynamic-length-blob\", " JSON_LENGTH("n") "}") ", "
-	JSON_MEMBER("o", "{\"type\": \"optional\", \"field-class\": \"u8\", " JSON_SELECT("\"flag\"")
-		    "}") ", "
-	JSON_MEMBER("absent", "{\"type\": \"optional\", \"field-class\": \"u8\", \"selector-field-ranges\""
-		    ": [[9, 9]], " JSON_SELECT("\"n\"") "}") ", "
-	JSON_MEMBER("v", "{\"type\": \"variant\", \"options\": [{\"name\": \"a\", \"field-class\": \"u8\", "
-		    "\"selector-field-ranges\": [[0, 1]]}, {\"field-class\": {\"type\": "
-		    "\"variable-length-signed-integer\"}, \"selector-field-ranges\": [[2, 5]]}], "
-		    JSON_SELECT("\"n\"") "}") ", "
-	JSON_MEMBER("in", "{\"type\": \"structure\", \"minimum-alignment\": 32, \"member-classes\": ["
-		    JSON_MEMBER("list", "{\"type\": \"dynamic-length-array\", \"element-field-class\": "
-				"\"u8\", " JSON_LENGTH_UP "}") "]}") ", "
-	JSON_MEMBER("arr", "{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": "
-		    "\"u8\"}"));
+	JSON_MEMBER("n", "\"u8\"") ", " JSON_MEMBER("flag", JSON_FIXED("boolean", 8, ", \"alignment\": 8")) ", " JSON_MEMBER(
+		"map",
+		JSON_FIXED(
+			"bit-map", 8,
+			", \"alignment\": 8, \"flags\": {\"low\": [[0, 0]], "
+			"\"mid\": [[2, 3]], \"high\": [[7, 7]]}")) ", " JSON_MEMBER("bits",
+										    JSON_FIXED(
+											    "bit-array",
+											    4,
+											    ", \"bit-order\": \"last-to-first\"")) ", " JSON_MEMBER("u",
+																		    JSON_FIXED(
+																			    "unsigned-integer",
+																			    64,
+																			    ", \"alignment\": 8, \"mappings\": "
+																			    "{\"top\": [[18446744073709551615, 18446744073709551615]]}")) ", " JSON_MEMBER("s",
+																													   "{\"type\": \"static-length-string\", \"length\": 6}") ", " JSON_MEMBER("d",
+																																						   "{\"type\": \"dynamic-length-string\", " JSON_LENGTH("n") "}") ", " JSON_MEMBER("z",
+																																																   "{\"type\": \"null-terminated-string\", \"encoding\": \"utf-16le\"}") ", " JSON_MEMBER("blob",
+																																																											  "{\"type\": \"static-length-blob\", \"length\": 2}") ", " JSON_MEMBER("dblob",
+																																																																				"{\"type\": \"dynamic-length-blob\", " JSON_LENGTH(
+																																																																					"n") "}") ", " JSON_MEMBER("o",
+																																																																								   "{\"type\": \"optional\", \"field-class\": \"u8\", " JSON_SELECT(
+																																																																									   "\"flag\"") "}") ", " JSON_MEMBER("absent", "{\"type\": \"optional\", \"field-class\": \"u8\", \"selector-field-ranges\""
+																																																																														       ": [[9, 9]], " JSON_SELECT(
+																																																																															       "\"n\"") "}") ", " JSON_MEMBER("v",
+																																																																																			      "{\"type\": \"variant\", \"options\": [{\"name\": \"a\", \"field-class\": \"u8\", "
+																																																																																			      "\"selector-field-ranges\": [[0, 1]]}, {\"field-class\": {\"type\": "
+																																																																																			      "\"variable-length-signed-integer\"}, \"selector-field-ranges\": [[2, 5]]}], " JSON_SELECT("\"n\"") "}") ", " JSON_MEMBER("in",
+																																																																																																			"{\"type\": \"structure\", \"minimum-alignment\": 32, \"member-classes\": [" JSON_MEMBER(
+																																																																																																				"list",
+																																																																																																				"{\"type\": \"dynamic-length-array\", \"element-field-class\": "
+																																																																																																				"\"u8\", " JSON_LENGTH_UP "}") "]}") ", " JSON_MEMBER("arr", "{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": "
+																																																																																																											     "\"u8\"}"));
 
 static void ctf2(void **state)
 {
@@ -490,10 +512,11 @@ static void ctf2(void **state)
 	must_open(&o);
 	assert_int_equal(o.nr, 1);
 	assert_int_equal(o.events[0].time.v, 389);
-	expect_text(&o, 0,
-		    "n=3 flag=true map=137(low|mid|high) bits=8 u=top(18446744073709551615) s=\"ab\" "
-		    "d=\"xyz\" z=\"\xc3\xa9\xf0\x9f\x98\x80\" blob=<0a ff> dblob=<01 02 03> o=200 "
-		    "absent=none v=-1 in={list=[7, 8, 9]} arr=[1, 2]");
+	expect_text(
+		&o, 0,
+		"n=3 flag=true map=137(low|mid|high) bits=8 u=top(18446744073709551615) s=\"ab\" "
+		"d=\"xyz\" z=\"\xc3\xa9\xf0\x9f\x98\x80\" blob=<0a ff> dblob=<01 02 03> o=200 "
+		"absent=none v=-1 in={list=[7, 8, 9]} arr=[1, 2]");
 	assert_string_equal(o.trace->hostname, "h2");
 	assert_string_equal(o.trace->tracer, "lttng-modules 2.14.1");
 	assert_int_equal(o.trace->clock.kind, CLOCK_MONO);
@@ -544,9 +567,9 @@ static void broken_event_class(void **state)
 	compact(&b, 1, 51);
 	packet_end(&b, 100, 0, 4096);
 	build_trace(&o,
-		    BUILD_METADATA(BUILD_COMPACT, BUILD_EVENT(0, "good", "uint32_t x;")
-				   BUILD_EVENT(1, "bad", "uint8_t list[missing];")
-				   BUILD_EVENT(2, "worse", "unknown_t x;")),
+		    BUILD_METADATA(BUILD_COMPACT, BUILD_EVENT(0, "good", "uint32_t x;") BUILD_EVENT(
+							  1, "bad", "uint8_t list[missing];")
+							  BUILD_EVENT(2, "worse", "unknown_t x;")),
 		    &b);
 	expect_text(&o, 0, "x=1");
 	assert_int_equal(o.events[o.nr - 1].kind, EV_LOST);
@@ -562,11 +585,13 @@ static void hostile_metadata(void **state)
 	size_t n;
 
 	(void)state;
-	n = (size_t)snprintf(text, sizeof(text), "trace { major = 1; minor = 8; byte_order = le; };\n"
+	n = (size_t)snprintf(text, sizeof(text),
+			     "trace { major = 1; minor = 8; byte_order = le; };\n"
 			     "struct s0 { integer { size = 8; } a; };\n");
 	for (unsigned i = 1; i < 64; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n,
-				      "struct s%u { struct s%u a; struct s%u b; };\n", i, i - 1, i - 1);
+				      "struct s%u { struct s%u a; struct s%u b; };\n", i, i - 1,
+				      i - 1);
 	make_dir(&o);
 	write_file(&o, "metadata", text, n);
 	write_file(&o, "stream", "x", 1);

@@ -476,9 +476,9 @@ static void events_that_only_a_count_tells_of_are_gaps_at_every_seam(void **stat
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct opened *o = calloc(1, sizeof(*o));
 
-		assert_int_equal(gaps_shown(o, cases[i].recorder, cases[i].first, cases[i].second,
-					    false),
-				 cases[i].gaps);
+		assert_int_equal(
+			gaps_shown(o, cases[i].recorder, cases[i].first, cases[i].second, false),
+			cases[i].gaps);
 		assert_int_equal(o->trace->loss.events, cases[i].lost);
 		assert_int_equal(o->trace->problems.nr, cases[i].lost != 0);
 		assert_int_equal(o->trace->excerpt_of, cases[i].excerpt_of);
@@ -498,7 +498,7 @@ static void an_excerpt_ends_at_one_moment(void **state)
 		{"12003\nread events: 900\n", true},  /* behind all that is there */
 		{"12002\nread events: 900\n", false}, /* as late as the other CPU's last */
 		{"8003\nread events: 900\n", false},
-		{"8002\nread events: 900\n", true},   /* that one is there */
+		{"8002\nread events: 900\n", true}, /* that one is there */
 	};
 
 	(void)state;
@@ -624,7 +624,8 @@ static void option_now_hours_later(struct buf *b)
 /* Of three pages that are hours from each other none is far, whatever a fourth one's time is. */
 static void pages_of_a_cpu_that_sleeps_for_hours_are_believed(void **state)
 {
-	static const uint64_t times[] = {1000, UINT64_C(1) << 45, UINT64_C(1) << 46, UINT64_C(1) << 47};
+	static const uint64_t times[] = {1000, UINT64_C(1) << 45, UINT64_C(1) << 46,
+					 UINT64_C(1) << 47};
 	struct dat_form form = plain6;
 	struct pages p = {.form = &form};
 	struct opened *o = calloc(1, sizeof(*o));
@@ -661,7 +662,8 @@ static void packets_decode_on_their_own(void **state)
 		uint32_t nr_packets;
 
 		forms[f].chunk_pages = 10; /* as trace-cmd has it */
-		/* 510 pages a packet, plain or packed: page 510 is the first of the second packet */
+		/* 510 pages a packet, plain or packed: page 510 is the first of the second packet
+		 */
 		fill_pages(&p, 1400, 510, 1020);
 		open_pages(whole, &forms[f], &p, 1);
 		open_pages(parts, &forms[f], &p, 1);
@@ -691,8 +693,8 @@ static void packets_decode_on_their_own(void **state)
 	}
 }
 
-/* A page whose times are not where it stands, next to where packets meet: what a cursor believes does
- * not depend on where it begins. */
+/* A page whose times are not where it stands, next to where packets meet: what a cursor believes
+ * does not depend on where it begins. */
 static void a_page_astray_is_the_same_for_all_cursors(void **state)
 {
 	static const uint64_t wild[] = {5, UINT64_C(1) << 40};
@@ -739,15 +741,16 @@ static void assert_lost(const struct opened *o, unsigned i, uint64_t begin, uint
 	assert_int_equal(o->events[i].arg[2], end);
 }
 
-/* A page does not say whose it is; its threads do, where they fit on neither side but among themselves. */
+/* A page does not say whose it is; its threads do, where they fit on neither side but among
+ * themselves. */
 static void a_page_of_another_cpu_is_not_believed(void **state)
 {
 	static const struct {
 		int32_t first, second, last; /* of page 5's two switches */
 		bool believed;
 	} cases[] = {
-		{5, 6, 6, true}, {105, 106, 107, false}, {105, 106, 6, true}, {5, 106, 107, true},
-		{105, 99, 107, true}, /* a kernel that leaves out switches */
+		{5, 6, 6, true},     {105, 106, 107, false}, {105, 106, 6, true},
+		{5, 106, 107, true}, {105, 99, 107, true}, /* a kernel that leaves out switches */
 	};
 
 	(void)state;
@@ -758,8 +761,10 @@ static void a_page_of_another_cpu_is_not_believed(void **state)
 
 		for (unsigned i = 0; i < 10; i++) {
 			page_begin(&p, 1000 * (i + 1));
-			page_switch(&p, 1, i == 5 ? cases[n].first : (int)i, i == 5 ? 106 : 50, "x");
-			page_switch(&p, 1, i == 5 ? cases[n].second : 50, i == 5 ? cases[n].last : (int)i + 1, "x");
+			page_switch(&p, 1, i == 5 ? cases[n].first : (int)i, i == 5 ? 106 : 50,
+				    "x");
+			page_switch(&p, 1, i == 5 ? cases[n].second : 50,
+				    i == 5 ? cases[n].last : (int)i + 1, "x");
 			page_end(&p);
 		}
 		open_pages(o, &plain6, &p, 1);
@@ -1123,8 +1128,8 @@ static void one_switch(struct pages *p, uint64_t time)
 	page_end(p);
 }
 
-/* The last pages have changed places, or the last is one of an earlier time: what is left out is missing at the
- * end, too. */
+/* The last pages have changed places, or the last is one of an earlier time: what is left out is
+ * missing at the end, too. */
 static void a_late_page_in_front_of_the_last_is_a_gap_at_the_end(void **state)
 {
 	static const struct {
@@ -1178,7 +1183,7 @@ static void unexplained_short_and_backward_events_are_told(void **state)
 	one_switch(&p, 3900);
 	one_switch(&p, 4000);
 	one_switch(&p, 5000);
-	one_switch(&p, 1500); /* earlier than the page before */
+	one_switch(&p, 1500);	  /* earlier than the page before */
 	one_switch(&p, 1u << 31); /* later than all behind it */
 	one_switch(&p, 6000);
 	one_switch(&p, 7000);
@@ -1284,9 +1289,8 @@ static void check_damaged(const struct opened *whole, const struct pages *p, siz
 	read_all(o);
 	while (o->nr && o->events[o->nr - 1].kind == EV_LOST)
 		o->nr--; /* to the end */
-	o->events[o->nr++] = (struct event){.kind = EV_LOST,
-					    .arg = {0, (int64_t)o->events[o->nr - 1].time.v + 1,
-						    INT64_MAX}};
+	o->events[o->nr++] = (struct event){
+		.kind = EV_LOST, .arg = {0, (int64_t)o->events[o->nr - 1].time.v + 1, INT64_MAX}};
 	assert_less(whole, o);
 	assert_true(o->nr > whole->nr / 4);
 	assert_true(o->trace->loss.unknown > 0);
@@ -1404,8 +1408,8 @@ static void pages_of_zeros_are_a_gap(void **state)
 	for (unsigned f = 0; f < 2; f++) {
 		forms[f].chunk_pages = 64;
 		check_hole(&forms[f], 100, 60, 100002, 161000);
-		check_hole(&forms[f], 500, 12, 500002, 513000);	 /* to its packet's end */
-		check_hole(&forms[f], 512, 12, 512002, 525000);	 /* from its packet's begin on */
+		check_hole(&forms[f], 500, 12, 500002, 513000);	  /* to its packet's end */
+		check_hole(&forms[f], 512, 12, 512002, 525000);	  /* from its packet's begin on */
 		check_hole(&forms[f], 500, 600, 500002, 1101000); /* a packet and more */
 		check_hole(&forms[f], 0, 600, 601000, 601000);
 		check_hole(&forms[f], 1300, 100, 1300002, 1300002);
@@ -1456,7 +1460,8 @@ static void put_printk(struct pages *p, uint16_t id, uint64_t address, const voi
 
 #define FORMAT_IP "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
 
-/* What the kernel's own code wrote: text as it is, a text's address, a format's and its arguments. */
+/* What the kernel's own code wrote: text as it is, a text's address, a format's and its arguments.
+ */
 static void trace_printk_is_text(void **state)
 {
 	static const char *const formats[] = {
@@ -1469,7 +1474,10 @@ static void trace_printk_is_text(void **state)
 		"\tfield:const char * str;\toffset:16;\tsize:8;\tsigned:0;\n\nprint fmt: \"%ps: %s\", (void *)REC->ip, REC->str\n",
 		NULL};
 	struct dat_form form = {
-		.version = 6, .long_size = 8, .ftrace_formats = formats, .clock = "mono",
+		.version = 6,
+		.long_size = 8,
+		.ftrace_formats = formats,
+		.clock = "mono",
 		.printk = "0xffffffff81000010 : \"n=%d u=%u x=%#x s=%s after=%d %%\\n\"\n"
 			  "0xffffffff81000020 : \"l=%ld ll=%llx w=%5d|%-5d|%05d|%.2s p=%p\\n\"\n"
 			  "0xffffffff81000030 : \"just \\\"text\\\"\\n\"\n"
@@ -1487,10 +1495,14 @@ static void trace_printk_is_text(void **state)
 		char s[8];
 		uint64_t p;
 	} __attribute__((packed)) second = {-5, 0xdeadbeefcafe, {42, 43, 44}, "string", 0x1234};
-	static const uint8_t third[] = {'k', 0xfe, 0xff, 0x7f, 4, 0, 0, 0, 9, 0, 0, 0, 'n', 'a', 'm', 'e', 0};
-	static const char *const texts[] = {"old\\x0atext", "n=-3 u=4000000000 x=0xbeef s=abc after=7 %",
-		"l=-5 ll=deadbeefcafe w=   42|43   |00044|st p=0x1234", "just \\\"text\\\"",
-		"k-2", "n=-3 u=%u x=%#x s=%s after=%d %%"};
+	static const uint8_t third[] = {'k', 0xfe, 0xff, 0x7f, 4,   0,	 0,   0, 9,
+					0,   0,	   0,	 'n',  'a', 'm', 'e', 0};
+	static const char *const texts[] = {"old\\x0atext",
+					    "n=-3 u=4000000000 x=0xbeef s=abc after=7 %",
+					    "l=-5 ll=deadbeefcafe w=   42|43   |00044|st p=0x1234",
+					    "just \\\"text\\\"",
+					    "k-2",
+					    "n=-3 u=%u x=%#x s=%s after=%d %%"};
 	struct opened *o = calloc(1, sizeof(*o));
 	struct pages cpu = {.form = &form};
 	struct field_value v;
@@ -1517,7 +1529,8 @@ static void trace_printk_is_text(void **state)
 			print_error("%s is not in %s\n", want, text);
 		assert_non_null(strstr(text, want));
 	}
-	assert_int_equal(trace_event_field(&o->trace->streams[0], &o->events[6], "text", &v), -ENOENT);
+	assert_int_equal(trace_event_field(&o->trace->streams[0], &o->events[6], "text", &v),
+			 -ENOENT);
 	assert_null(strstr(printed(o, 6, text, sizeof(text)), "text="));
 	close_opened(o);
 	free(cpu.b.data);

@@ -127,7 +127,8 @@ static void slots_read_have_an_argument(void **state)
 		for (const struct event_read *r = event_rows[kind].reads; r->tracers; r++) {
 			for (unsigned i = 0; i < EVENT_ARGS; i++) {
 				if (r->slots[i].field)
-					assert_int_not_equal(event_rows[kind].args[i].type, ARG_NONE);
+					assert_int_not_equal(event_rows[kind].args[i].type,
+							     ARG_NONE);
 			}
 		}
 	}

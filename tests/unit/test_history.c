@@ -25,7 +25,7 @@ struct stream_kind {
 	bool skewed;	      /* low rows change much more often */
 	ns_t start;
 	unsigned threads;
-	unsigned phase; /* after so many changes, the next row is the busiest */
+	unsigned phase;	  /* after so many changes, the next row is the busiest */
 	unsigned repeats; /* so many of 16 values follow the last one as always: parts are packed */
 };
 
@@ -230,9 +230,9 @@ static void check_list(const struct fixture *f, unsigned row, ns_t begin, ns_t e
 		struct walk_check c = {.f = f, .row = row, .i = first};
 		unsigned found;
 
-		assert_int_equal(history_list(f->h, f->attrs[row], begin, end, begins, values, room,
-					      &found),
-				 0);
+		assert_int_equal(
+			history_list(f->h, f->attrs[row], begin, end, begins, values, room, &found),
+			0);
 		assert_int_equal(found, nr < room ? nr : room);
 		for (unsigned i = 0; i < found; i++)
 			check_interval(&(struct interval){begins[i], begins[i + 1], values[i]}, &c);

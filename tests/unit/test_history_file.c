@@ -294,8 +294,8 @@ static void is_it_named(const struct history_damage *damage, void *data)
 {
 	struct damage *d = data;
 
-	d->named |= d->at >= damage->offset_bytes &&
-		    d->at < damage->offset_bytes + damage->len_bytes;
+	d->named |=
+		d->at >= damage->offset_bytes && d->at < damage->offset_bytes + damage->len_bytes;
 }
 
 /* Reading everything finds every changed bit of every part, and says where it is. */
@@ -391,12 +391,15 @@ static void disk_full(void **state)
 	setrlimit(RLIMIT_FSIZE, &old);
 }
 
-/* Whoever writes a file knows how to make its checksums right: times that no arithmetic can hold are
- * refused all the same. */
+/* Whoever writes a file knows how to make its checksums right: times that no arithmetic can hold
+ * are refused all the same. */
 static void times_that_make_no_sense(void **state)
 {
-	static const int64_t wrong[][2] = {{0, INT64_MAX}, {INT64_MIN, 0}, {5, 4},
-					   {0, HISTORY_TIME_MAX + 1}, {-HISTORY_TIME_MAX - 1, 0}};
+	static const int64_t wrong[][2] = {{0, INT64_MAX},
+					   {INT64_MIN, 0},
+					   {5, 4},
+					   {0, HISTORY_TIME_MAX + 1},
+					   {-HISTORY_TIME_MAX - 1, 0}};
 	struct error err = {0};
 	struct history *h;
 	size_t len;
@@ -524,9 +527,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_file),	   cmocka_unit_test(cut_file),
 		cmocka_unit_test(flipped_bits),	   cmocka_unit_test(verified_bits),
-		cmocka_unit_test(killed_writer),
-		cmocka_unit_test(same_bytes),	   cmocka_unit_test(disk_full),
-		cmocka_unit_test(times_that_make_no_sense), cmocka_unit_test(not_a_history),   cmocka_unit_test(nothing_ever_changed),
+		cmocka_unit_test(killed_writer),   cmocka_unit_test(same_bytes),
+		cmocka_unit_test(disk_full),	   cmocka_unit_test(times_that_make_no_sense),
+		cmocka_unit_test(not_a_history),   cmocka_unit_test(nothing_ever_changed),
 		cmocka_unit_test(time_steps_back), cmocka_unit_test(slices_that_overlap),
 	};
 

@@ -227,7 +227,8 @@ static int apply_table(uint64_t name, uint64_t columns)
 	len += put_varint(plain + len, 1);
 	len += put_varint(plain + len, name);
 	len += put_varint(plain + len, columns);
-	memset(plain + len, 0, columns * 2 + 2); /* each: a name, a type; then no row and no patch */
+	memset(plain + len, 0,
+	       columns * 2 + 2); /* each: a name, a type; then no row and no patch */
 	len += columns * 2 + 2;
 	payload[0] = 0;
 	at = 1 + put_varint(payload + 1, len);
@@ -253,12 +254,9 @@ static void tables_that_cannot_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(header),
-		cmocka_unit_test(tree),
-		cmocka_unit_test(strings),
-		cmocka_unit_test(tables),
-		cmocka_unit_test(ended_tables),
-		cmocka_unit_test(tables_that_cannot_be),
+		cmocka_unit_test(header),	cmocka_unit_test(tree),
+		cmocka_unit_test(strings),	cmocka_unit_test(tables),
+		cmocka_unit_test(ended_tables), cmocka_unit_test(tables_that_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

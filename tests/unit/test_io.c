@@ -11,9 +11,9 @@ static char path[64];
 /* Interrupts of two disks of VM_A. */
 static void vectors(struct history_writer *w)
 {
-	static const struct column columns[] = {{"cpu", COL_INT},   {"vector", COL_INT},
-						{"cause", COL_INT}, {"irq", COL_STRING},
-						{"times", COL_INT}, {"agree", COL_INT},
+	static const struct column columns[] = {{"cpu", COL_INT},	 {"vector", COL_INT},
+						{"cause", COL_INT},	 {"irq", COL_STRING},
+						{"times", COL_INT},	 {"agree", COL_INT},
 						{"evidence", COL_STRING}};
 	static const char *const irqs[] = {"virtio0-req.0", "virtio2-req.0"};
 	int table = history_writer_table(w, "vector", columns, ARRAY_SIZE(columns));
@@ -50,10 +50,12 @@ static void requests(struct history_writer *w)
 		 -1,   -1,     1400000, 1410000, 1420000, 1420000, -1, -1, VM_A_0, 41, 1,  0},
 		{VM_A, VM_A_0, -1,	5,	 -1,	  -1,	   0,  0,  -1,	   -1, -1, -1,
 		 -1,   -1,     1500000, 1510000, 1530000, 1530000, -1, -1, VM_A_0, 41, 1,  0},
-		{VM_A, VM_A_0, -1,	0,	 -1,	  -1,	   0,  0,  -1,	   -1, 1600000, 1610000,
-		 -1,   -1,     1620000, 1630000, 1640000, 1640000, -1, -1, VM_A_0, 50, 1,  0},
-		{VM_A, VM_A_0, -1,	0,	 -1,	  -1,	   0,  0,  -1,	   -1, 1700000, 1710000,
-		 -1,   -1,     1720000, 1730000, 1740000, 1740000, -1, -1, VM_A_0, 51, 1,  0},
+		{VM_A,	  VM_A_0,  -1,	    0,	     -1,     -1, 0,	  0,
+		 -1,	  -1,	   1600000, 1610000, -1,     -1, 1620000, 1630000,
+		 1640000, 1640000, -1,	    -1,	     VM_A_0, 50, 1,	  0},
+		{VM_A,	  VM_A_0,  -1,	    0,	     -1,     -1, 0,	  0,
+		 -1,	  -1,	   1700000, 1710000, -1,     -1, 1720000, 1730000,
+		 1740000, 1740000, -1,	    -1,	     VM_A_0, 51, 1,	  0},
 	};
 	struct column columns[ARRAY_SIZE(names)];
 	int table;

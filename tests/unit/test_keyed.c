@@ -6,7 +6,8 @@
 
 #define NR 10000
 
-/* Keys that differ in their lowest bits, in their highest alone, or in nothing but the order of cells. */
+/* Keys that differ in their lowest bits, in their highest alone, or in nothing but the order of
+ * cells. */
 static void key_of(int64_t i, int64_t key[3])
 {
 	key[0] = i % 100;

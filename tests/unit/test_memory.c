@@ -144,7 +144,7 @@ static void test_one(void **state)
 		int ret = analyze(1, at, at, &result, &err);
 		bool fine = ret ? ret == -ENOMEM && err.text[0]
 				: result.events == whole.events && result.traces == whole.traces &&
-					  result.machines == whole.machines;
+					    result.machines == whole.machines;
 
 		if (!fine)
 			print_error("request %ld of %ld: %d \"%s\", %llu events\n", at, all, ret,
@@ -169,8 +169,8 @@ static void link_into(const char *folder, const char *part, const char *name)
 static void test_parts(void **state)
 {
 	static const char *const list[][2] = {
-		{"a", "metadata"}, {"a", "ch0_0"},    {"b", "metadata"}, {"b", "ch0_1"},
-		{"c", "metadata"}, {"c", "ch0_0"},    {"c", "ch0_1"},
+		{"a", "metadata"}, {"a", "ch0_0"}, {"b", "metadata"}, {"b", "ch0_1"},
+		{"c", "metadata"}, {"c", "ch0_0"}, {"c", "ch0_1"},
 	};
 	char folder[] = "/tmp/sonde-memory-XXXXXX";
 	char command[64];
@@ -212,10 +212,8 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_one),
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_perf_data),
+		cmocka_unit_test(test_gone),	cmocka_unit_test(test_one),
+		cmocka_unit_test(test_parts),	cmocka_unit_test(test_perf_data),
 		cmocka_unit_test(test_threads),
 	};
 	int ret;

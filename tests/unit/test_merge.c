@@ -182,9 +182,9 @@ static const struct trace_ops told_ops = {
 static void seams_show(void **state)
 {
 	static const int events[][2] = {
-		{0, 7}, {-1, 0}, {-1, 7}, /* the last steps of a switch are the old thread's */
-		{7, 8}, {9, 3},		  /* 8 is never seen to go */
-		{-1, 3}, {-1, 4}, {4, 5}, {5, 0},
+		{0, 7},	 {-1, 0}, {-1, 7}, /* the last steps of a switch are the old thread's */
+		{7, 8},	 {9, 3},	   /* 8 is never seen to go */
+		{-1, 3}, {-1, 4}, {4, 5},  {5, 0},
 	};
 	static const struct {
 		uint16_t kind;
@@ -226,11 +226,11 @@ static void seams_show(void **state)
 static void a_loss_shows_who_had_come(void **state)
 {
 	static const int events[][2] = {
-		{0, 7}, {-2, 7},		  /* 200: the thread itself */
-		{0, 7}, {-2, 0},		  /* 400: the last steps of the switch */
-		{0, 7}, {-1, 7}, {-2, -1},	  /* 700: nobody knows */
-		{0, 7}, {-1, 7}, {-2, 9}, {9, 7}, /* 1000: 7 had gone since 900 */
-		{-2, 5}, {-2, 7},		  /* 1200: and since 1100; 1300: it may be back */
+		{0, 7},	 {-2, 7},		    /* 200: the thread itself */
+		{0, 7},	 {-2, 0},		    /* 400: the last steps of the switch */
+		{0, 7},	 {-1, 7}, {-2, -1},	    /* 700: nobody knows */
+		{0, 7},	 {-1, 7}, {-2, 9},  {9, 7}, /* 1000: 7 had gone since 900 */
+		{-2, 5}, {-2, 7},		    /* 1200: and since 1100; 1300: it may be back */
 	};
 	static const uint64_t begins[] = {200, 400, 700, 900, 1100, 1300};
 	struct told told = {events, ARRAY_SIZE(events)};
@@ -352,8 +352,7 @@ int main(void)
 		cmocka_unit_test(seams_show),
 		cmocka_unit_test(a_loss_shows_who_had_come),
 		cmocka_unit_test(every_event_may_be_a_seam),
-		cmocka_unit_test(
-			many_long_streams_merge_the_same_with_and_without_threads),
+		cmocka_unit_test(many_long_streams_merge_the_same_with_and_without_threads),
 	};
 
 	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);

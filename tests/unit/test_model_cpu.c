@@ -411,8 +411,8 @@ static void who_ran_before_the_first_switch(void **state)
 	world.traces[HOST].streams = world.streams[HOST];
 	world.traces[HOST].nr_streams = 2;
 	world.traces[HOST].format = TRACE_DAT;
-	world.first = (struct event){
-		.time.v = 100, .kind = EV_SCHED_SWITCH, .tid = 7, .arg = {7, 8}};
+	world.first =
+		(struct event){.time.v = 100, .kind = EV_SCHED_SWITCH, .tid = 7, .arg = {7, 8}};
 	world.has_first = true;
 	world_start();
 	happens(HOST, 1, 70, SCHED_WAKING, 5, 9);

@@ -8,7 +8,8 @@
 #define EXIT_IOIO 0x7b
 #define USER_IO 2
 
-/* "reason [user N] for machine/cpu", "?" for the row that says that nobody knows, "-" in guest mode. */
+/* "reason [user N] for machine/cpu", "?" for the row that says that nobody knows, "-" in guest
+ * mode. */
 static const char *exit_at(const char *path, ns_t t)
 {
 	static char text[4][96];
@@ -85,7 +86,8 @@ static void an_exit_may_go_on_in_user_space(void **state)
 	(void)state;
 	world_open(2);
 	switches(HOST, 0, 100, 0, 0, 100);
-	happens(HOST, 0, 105, KVM_USERSPACE_EXIT, 100, USER_IO, 0); /* of an exit before the trace */
+	happens(HOST, 0, 105, KVM_USERSPACE_EXIT, 100, USER_IO,
+		0); /* of an exit before the trace */
 	enters(HOST, 0, 110, 100);
 	exits(HOST, 0, 120, 100, EXIT_IOIO);
 	happens(HOST, 0, 130, KVM_USERSPACE_EXIT, 100, USER_IO, 0);
@@ -280,7 +282,8 @@ static void exits_at(ns_t t, int thread, uint64_t address)
 	happens(HOST, 0, t, KVM_EXIT, thread, EXIT_INTR, 0, (int64_t)address, SVM);
 }
 
-static void assert_milestone(unsigned row, const char *machine, const char *kind, ns_t since, ns_t at)
+static void assert_milestone(unsigned row, const char *machine, const char *kind, ns_t since,
+			     ns_t at)
 {
 	assert_string_equal(fake_string("machine", fake_cell("milestone", row, "machine"), "name"),
 			    machine);

@@ -71,13 +71,25 @@ static struct event random_event(ns_t t)
 /* A state line of any kind, with any of its keys, in any order and outside blocks, too. */
 static const char *random_line(void)
 {
-	static const char *const kinds[] = {"begin", "begin version=1 cause=start", "pidns", "cgroup",
-					    "task",  "task", "vm", "vcpu", "stat", "end", "clock"};
-	static const char *const keys[] = {"tid", "pid", "ppid", "vm", "vcpu", "cpu", "inum", "level",
-					   "parent", "id", "cgroup", "pidns", "kthread", "hz", "tasks"};
-	static const char *const texts[] = {"comm=CPU%201/KVM", "state=R", "state=S", "state=Z",
-					    "name=vm-a", "name=host", "path=/docker/0123456789ab",
-					    "nstids=3,1", "nstids=5", "uuid=0"};
+	static const char *const kinds[] = {"begin", "begin version=1 cause=start",
+					    "pidns", "cgroup",
+					    "task",  "task",
+					    "vm",    "vcpu",
+					    "stat",  "end",
+					    "clock"};
+	static const char *const keys[] = {"tid",    "pid",   "ppid",	 "vm",	   "vcpu",
+					   "cpu",    "inum",  "level",	 "parent", "id",
+					   "cgroup", "pidns", "kthread", "hz",	   "tasks"};
+	static const char *const texts[] = {"comm=CPU%201/KVM",
+					    "state=R",
+					    "state=S",
+					    "state=Z",
+					    "name=vm-a",
+					    "name=host",
+					    "path=/docker/0123456789ab",
+					    "nstids=3,1",
+					    "nstids=5",
+					    "uuid=0"};
 	static char line[400];
 	size_t n = (size_t)snprintf(line, sizeof(line), "sonde: %s",
 				    kinds[random_below(ARRAY_SIZE(kinds))]);

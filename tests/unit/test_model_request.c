@@ -2,8 +2,8 @@
 /*
  * Requests to devices: which moments of their way the model notes.
  *
- * Threads of the host: 100 and 101 run vm's CPUs, 10 is the VMM's main thread, 11 one of its pool and
- * 12 another thread for devices, 20 belongs to nobody.
+ * Threads of the host: 100 and 101 run vm's CPUs, 10 is the VMM's main thread, 11 one of its pool
+ * and 12 another thread for devices, 20 belongs to nobody.
  */
 #include "tests/unit/model_world.h"
 
@@ -76,8 +76,8 @@ static void open_young_world(unsigned nr)
 	qemu_begins(nr);
 }
 
-/* @t later: vCPU 0 tells at 110, by writing to @doorbell if that is not 0; the main thread takes it up
- * at 130, the pool reads at 150 to 170, and the main thread sends the interrupt at 190. */
+/* @t later: vCPU 0 tells at 110, by writing to @doorbell if that is not 0; the main thread takes it
+ * up at 130, the pool reads at 150 to 170, and the main thread sends the interrupt at 190. */
 static void host_works_at(ns_t t, int64_t doorbell, int vector)
 {
 	exits(HOST, 0, t + 110, 100, EXIT_NPF);
@@ -226,7 +226,8 @@ static void what_answers_a_doorbell_was_seen_to_do_so_twice(void **state)
 	assert_answers(2, (int[]){VEC_DISK, VEC_DISK});
 }
 
-/* Both devices were told of something, and who works for them sent the other one's interrupt first. */
+/* Both devices were told of something, and who works for them sent the other one's interrupt first.
+ */
 static void another_devices_interrupt_is_no_answer(void **state)
 {
 	int vectors[26];
@@ -237,7 +238,8 @@ static void another_devices_interrupt_is_no_answer(void **state)
 		bool wrong = nr % 13 == 4, second = nr % 6 == 2;
 
 		vectors[nr] = wrong ? -1 : second ? VEC_OTHER : VEC_DISK;
-		is_answered(nr, wrong || second ? DOORBELL + 4 : DOORBELL, second ? VEC_OTHER : VEC_DISK);
+		is_answered(nr, wrong || second ? DOORBELL + 4 : DOORBELL,
+			    second ? VEC_OTHER : VEC_DISK);
 	}
 	world_close(6000);
 	assert_answers(ARRAY_SIZE(vectors), vectors);
@@ -258,7 +260,8 @@ static void what_seldom_answers_is_no_answer(void **state)
 	assert_answers(ARRAY_SIZE(vectors), vectors);
 }
 
-/* Nor where so few of its own are seen that the two are more than a tenth: its own came in between. */
+/* Nor where so few of its own are seen that the two are more than a tenth: its own came in between.
+ */
 static void what_answers_amid_others_is_no_answer(void **state)
 {
 	int vectors[18];
@@ -284,7 +287,8 @@ static void a_doorbell_may_get_another_vector(void **state)
 	assert_answers(4, (int[]){VEC_DISK, VEC_DISK, VEC_OTHER, VEC_OTHER});
 }
 
-/* Of a VM with two devices it is not known whose an interrupt is where no event names the doorbell. */
+/* Of a VM with two devices it is not known whose an interrupt is where no event names the doorbell.
+ */
 static void without_doorbells_one_vector_must_have_answered_all(void **state)
 {
 	(void)state;
@@ -840,7 +844,8 @@ static void a_kick_that_led_to_no_work_has_no_answer(void **state)
 	assert_cell(1, "done", 210);
 }
 
-/* Of two kicks the disk has worked for one, by whom is not known; the pool is done with the other. */
+/* Of two kicks the disk has worked for one, by whom is not known; the pool is done with the other.
+ */
 static void of_two_kicks_an_unknown_ones_work_may_be_for_either(void **state)
 {
 	(void)state;
@@ -874,7 +879,8 @@ static void of_two_kicks_an_unknown_ones_work_may_be_for_either(void **state)
 	assert_cell(0, "machine", 0);
 }
 
-/* An interrupt that was sent while the VM lost events was handled there: the one after it is another. */
+/* An interrupt that was sent while the VM lost events was handled there: the one after it is
+ * another. */
 static void an_interrupt_in_a_gap_is_not_the_next_one(void **state)
 {
 	(void)state;
@@ -900,8 +906,8 @@ static void an_interrupt_in_a_gap_is_not_the_next_one(void **state)
 	assert_cell(1, "handled", 220);
 }
 
-/* Where one of the VM's CPUs is not recorded, a request may have ended there, and its place been used again; how many are
- * under way is not known. */
+/* Where one of the VM's CPUs is not recorded, a request may have ended there, and its place been
+ * used again; how many are under way is not known. */
 static void what_may_have_ended_unseen_is_not_gone_on_with(void **state)
 {
 	(void)state;
@@ -1044,7 +1050,8 @@ static void open_net_world(void)
 	happens(VM, 0, 27, IRQ_EXIT, SHELL, 1);
 	switches(HOST, 1, 30, 0, RUNNABLE, SECOND);
 	shows_who_takes(OTHER);
-	/* The three before have been told of; OTHER is preempted, and so is not woken for the next. */
+	/* The three before have been told of; OTHER is preempted, and so is not woken for the next.
+	 */
 	switches(HOST, 1, 40, SECOND, RUNNABLE, OTHER);
 	is_told_of(45);
 	switches(HOST, 1, 60, OTHER, PREEMPTED, SECOND);

@@ -84,7 +84,8 @@ static void the_vmm_works_for_its_vcpu(void **state)
 	assert_runs(0, 150, "host/0 100 hypervisor 123 for vm/0");
 }
 
-/* Its first entry was lost: that it is a vCPU's thread, and its calls the hypervisor's, is known. */
+/* Its first entry was lost: that it is a vCPU's thread, and its calls the hypervisor's, is known.
+ */
 static void what_only_vcpus_record_tells_of_a_vcpu(void **state)
 {
 	static const enum event_kind kinds[] = {EV_KVM_VCPU_WAKEUP, EV_KVM_USERSPACE_EXIT};
@@ -391,8 +392,8 @@ static void world_with_one_vcpu_known(void)
 	world_start();
 }
 
-/* vm's thread 100 runs its vCPU 0; thread 101 runs @number of a VM of whose process nothing is known
- * yet, and a nested guest in it. */
+/* vm's thread 100 runs its vCPU 0; thread 101 runs @number of a VM of whose process nothing is
+ * known yet, and a nested guest in it. */
 static void another_vcpu_runs(int number)
 {
 	switches(HOST, 0, 100, 0, 0, 100);
@@ -411,8 +412,8 @@ static void are_of_processes(int32_t of_100, int32_t of_101)
 	happens(HOST, 0, 260, STATEDUMP_PROCESS, -1, 101, of_101, 1, STR("CPU 1/KVM"), 5);
 }
 
-/* The VM's trace lacks the stream of a CPU: what the host saw of that one is still the same VM's, and a
- * guest that it ran is one of that VM's, not known which. */
+/* The VM's trace lacks the stream of a CPU: what the host saw of that one is still the same VM's,
+ * and a guest that it ran is one of that VM's, not known which. */
 static void a_vcpu_of_the_same_process_is_the_traced_vms(void **state)
 {
 	(void)state;
@@ -813,7 +814,8 @@ static void a_cpu_is_unknown_before_and_after_its_stream(void **state)
 	switches(HOST, 1, 300 * MS, 5, ASLEEP, 0);
 	world_close(400 * MS);
 	assert_int_equal(fake_at("vm/cpu0/state", 90 * MS), VCPU_UNKNOWN);
-	assert_int_equal(fake_at("vm/cpu0/state", 110 * MS), VCPU_UNKNOWN); /* it may have run there */
+	assert_int_equal(fake_at("vm/cpu0/state", 110 * MS),
+			 VCPU_UNKNOWN); /* it may have run there */
 	assert_int_equal(fake_at("vm/cpu0/state", 210 * MS), VCPU_UNKNOWN);
 	assert_runs(0, 200 * MS, "host/0 6 task");
 	assert_runs(0, 210 * MS, "host/0 - unknown");
@@ -1135,13 +1137,15 @@ static void a_reused_pid_is_not_the_traced_vms(void **state)
 	for (int before = 0; before < 2; before++) {
 		world_with_one_vcpu_known();
 		if (before)
-			happens(HOST, 0, 50, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"), 5);
+			happens(HOST, 0, 50, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"),
+				5);
 		switches(HOST, 0, 60, 0, 0, 100);
 		enters(HOST, 0, 70, 100);
 		exits(HOST, 0, 80, 100, EXIT_HLT);
 		switches(HOST, 0, 90, 100, ASLEEP, 0);
 		if (!before)
-			happens(HOST, 0, 95, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"), 5);
+			happens(HOST, 0, 95, STATEDUMP_PROCESS, -1, 100, 99, 1, STR("CPU 0/KVM"),
+				5);
 		happens(HOST, 1, 100, FORK, 1, 1, 99, 0, 99, 0);
 		happens(HOST, 1, 110, FORK, 99, 99, 101, 0, 99, 0);
 		switches(HOST, 1, 120, 0, 0, 101);

@@ -190,8 +190,9 @@ static void a_wait_ends_with_its_thread(void **state)
 	world_close(300);
 	assert_woken(0, 229, "-");
 	assert_woken(0, 230, "unknown");
-	assert_string_equal(fake_string("wake", (int64_t)vcpu_at("vm", 0, "woken", 230) - 1, "evidence"),
-			    "it waited until its thread exited");
+	assert_string_equal(
+		fake_string("wake", (int64_t)vcpu_at("vm", 0, "woken", 230) - 1, "evidence"),
+		"it waited until its thread exited");
 	assert_int_equal(fake_cell("wake", (int64_t)vcpu_at("vm", 0, "woken", 230) - 1, "lost"), 1);
 }
 
@@ -216,7 +217,7 @@ static void an_own_timer_may_be_late(void **state)
 	}
 }
 
-/* A vCPU of which it is not known whose VM it is part of sends an interrupt to vCPU @to of it.  vm's
+/* A vCPU of which it is not known whose VM it is part of sends an interrupt to vCPU @to of it. vm's
  * vCPU 0 polls meanwhile, and then finds its timer expired. */
 static const char *polls_beside_an_ipi(int64_t to, bool of_another_process)
 {
@@ -265,8 +266,9 @@ static void a_wait_is_over_where_events_were_lost(void **state)
 	world_close(300);
 	assert_woken(0, 149, "-");
 	assert_woken(0, 150, "unknown");
-	assert_string_equal(fake_string("wake", (int64_t)vcpu_at("vm", 0, "woken", 150) - 1, "evidence"),
-			    WAKE_LOST_TEXT);
+	assert_string_equal(
+		fake_string("wake", (int64_t)vcpu_at("vm", 0, "woken", 150) - 1, "evidence"),
+		WAKE_LOST_TEXT);
 	assert_int_equal(fake_cell("wake", (int64_t)vcpu_at("vm", 0, "woken", 150) - 1, "lost"), 1);
 	assert_woken(0, 199, "unknown");
 	assert_woken(0, 200, "-");
@@ -313,7 +315,8 @@ static void who_woke_it_after_a_loss_did(void **state)
 	assert_woken(0, 350, "timer");
 }
 
-/* When its rest began was lost, but who ended it was not: what that one delivers, it delivers just before. */
+/* When its rest began was lost, but who ended it was not: what that one delivers, it delivers just
+ * before. */
 static void who_ends_a_rest_that_began_unseen_is_seen(void **state)
 {
 	(void)state;
@@ -330,8 +333,8 @@ static void who_ends_a_rest_that_began_unseen_is_seen(void **state)
 	assert_woken(0, 220, "device vector 40 by 10");
 }
 
-/* KVM puts a vCPU back to sleep within one halt: what woke it first came before it was seen to fall asleep,
- * unless KVM says that the halt began later than what was lost. */
+/* KVM puts a vCPU back to sleep within one halt: what woke it first came before it was seen to fall
+ * asleep, unless KVM says that the halt began later than what was lost. */
 static void who_falls_asleep_again_may_have_been_woken_before(void **state)
 {
 	static const struct {
@@ -358,7 +361,8 @@ static void who_falls_asleep_again_may_have_been_woken_before(void **state)
 	}
 }
 
-/* It is woken without an interrupt.  Whether it had halted was lost: it may have been its host's own affair. */
+/* It is woken without an interrupt.  Whether it had halted was lost: it may have been its host's
+ * own affair. */
 static void why_it_rested_may_be_lost(void **state)
 {
 	(void)state;
@@ -379,7 +383,8 @@ static void why_it_rested_may_be_lost(void **state)
 	assert_woken(0, 370, "vmm by 10");
 }
 
-/* On CPU 1 a thread begins to deliver an interrupt, and has not woken the vCPU yet when CPU 0's timer does. */
+/* On CPU 1 a thread begins to deliver an interrupt, and has not woken the vCPU yet when CPU 0's
+ * timer does. */
 static void who_is_late_has_not_woken_it(void **state)
 {
 	(void)state;
@@ -589,8 +594,8 @@ static void the_network_is_known_by_packets(void **state)
 	assert_string_equal(vector(0, 42), "network '' 2/2");
 }
 
-/* Before Linux 6.4 a vhost worker is a kernel thread, which only its name ties to the VMM.  The vCPU
- * polls: nobody wakes it. */
+/* Before Linux 6.4 a vhost worker is a kernel thread, which only its name ties to the VMM.  The
+ * vCPU polls: nobody wakes it. */
 static void a_vhost_worker_is_its_vmms(void **state)
 {
 	(void)state;

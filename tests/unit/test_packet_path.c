@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Critical paths through packets, on a history written by hand.  APP in vm-a sleeps from 1100000 on, until
- * the soft interrupt for packets that came wakes it at 1600000.  BURN, vm-a's worker, was awake all along; IDLE_1's row
- * stands for another VM's worker, awake as well, and TASK for that VM's thread that sends at 1300000,
- * without a kick.  The worker hands that on at 1400000; BURN sends the interrupt at 1500000.
+ * Critical paths through packets, on a history written by hand.  APP in vm-a sleeps from 1100000
+ * on, until the soft interrupt for packets that came wakes it at 1600000.  BURN, vm-a's worker, was
+ * awake all along; IDLE_1's row stands for another VM's worker, awake as well, and TASK for that
+ * VM's thread that sends at 1300000, without a kick.  The worker hands that on at 1400000; BURN
+ * sends the interrupt at 1500000.
  */
 #include "tests/unit/unit.h"
 
@@ -16,20 +17,21 @@ enum { SEND = 4, RECEIVE = 5 };
 static void requests(struct history_writer *w)
 {
 	static const struct column columns[] = {
-		{"machine", COL_INT},	{"cpu", COL_INT},	{"thread", COL_INT},
-		{"kind", COL_INT},	{"dev", COL_INT},	{"sector", COL_INT},
-		{"bytes", COL_INT},	{"depth", COL_INT},	{"queued", COL_NS},
-		{"issued", COL_NS},	{"kicked", COL_NS},	{"picked", COL_NS},
-		{"disk_begin", COL_NS}, {"disk_end", COL_NS},	{"sent", COL_NS},
-		{"injected", COL_NS},	{"handled", COL_NS},	{"done", COL_NS},
-		{"worker", COL_INT},	{"sender", COL_INT},	{"irq_cpu", COL_INT},
-		{"vector", COL_INT},	{"covered", COL_BOOL},	{"disputed", COL_BOOL},
+		{"machine", COL_INT},	{"cpu", COL_INT},      {"thread", COL_INT},
+		{"kind", COL_INT},	{"dev", COL_INT},      {"sector", COL_INT},
+		{"bytes", COL_INT},	{"depth", COL_INT},    {"queued", COL_NS},
+		{"issued", COL_NS},	{"kicked", COL_NS},    {"picked", COL_NS},
+		{"disk_begin", COL_NS}, {"disk_end", COL_NS},  {"sent", COL_NS},
+		{"injected", COL_NS},	{"handled", COL_NS},   {"done", COL_NS},
+		{"worker", COL_INT},	{"sender", COL_INT},   {"irq_cpu", COL_INT},
+		{"vector", COL_INT},	{"covered", COL_BOOL}, {"disputed", COL_BOOL},
 	};
 	static const int64_t rows[][ARRAY_SIZE(columns)] = {
-		{VM_AN, VM_AN_0, TASK, SEND, -1, -1, 0, 0, -1, SENDS, -1, -1, -1, -1, -1, -1, -1,
-		 HANDS_ON, IDLE_1, -1, -1, -1, 1, 0},
-		{VM_A, VM_A_0, -1, RECEIVE, -1, -1, 0, 0, -1, -1, -1, HANDS_ON, -1, -1, TELLS, -1,
-		 WAKES - 1000, WAKES - 1000, IDLE_1, BURN, VM_A_0, 40, 1, 0},
+		{VM_AN, VM_AN_0, TASK, SEND, -1, -1,	   0,	   0,  -1, SENDS, -1, -1,
+		 -1,	-1,	 -1,   -1,   -1, HANDS_ON, IDLE_1, -1, -1, -1,	  1,  0},
+		{VM_A,	       VM_A_0,	     -1,     RECEIVE,  -1,     -1, 0,	  0,
+		 -1,	       -1,	     -1,     HANDS_ON, -1,     -1, TELLS, -1,
+		 WAKES - 1000, WAKES - 1000, IDLE_1, BURN,     VM_A_0, 40, 1,	  0},
 	};
 	int table = history_writer_table(w, "request", columns, ARRAY_SIZE(columns));
 
@@ -47,14 +49,10 @@ static void changes(struct history_writer *w)
 	attr_t other = small_attr(w, "host0", "threads/1", "state", ATTR_ENUM, 0);
 	attr_t sends = small_attr(w, "vm-a-n", "threads/7", "state", ATTR_ENUM, 0);
 	const struct small_change list[] = {
-		{SMALL_BEGIN, runs, C_BURN_USER + 1},
-		{SMALL_BEGIN, app, THREAD_RUNNING},
-		{SMALL_BEGIN, kvm, THREAD_RUNNING},
-		{SMALL_BEGIN, worker, THREAD_RUNNABLE},
-		{SMALL_BEGIN, other, THREAD_RUNNING},
-		{SMALL_BEGIN, sends, THREAD_RUNNING},
-		{SLEEPS, app, THREAD_SLEEPING},
-		{WAKES, waker, C_NET_RX_OF_A + 1},
+		{SMALL_BEGIN, runs, C_BURN_USER + 1}, {SMALL_BEGIN, app, THREAD_RUNNING},
+		{SMALL_BEGIN, kvm, THREAD_RUNNING},   {SMALL_BEGIN, worker, THREAD_RUNNABLE},
+		{SMALL_BEGIN, other, THREAD_RUNNING}, {SMALL_BEGIN, sends, THREAD_RUNNING},
+		{SLEEPS, app, THREAD_SLEEPING},	      {WAKES, waker, C_NET_RX_OF_A + 1},
 		{WAKES, app, THREAD_RUNNING},
 	};
 

@@ -287,7 +287,8 @@ static void replace_all(struct buf *b, const char *from, const char *to)
 		memcpy(hit, to, len);
 }
 
-/* A field of that name which is none of the common ones may lie anywhere, behind the record, too. */
+/* A field of that name which is none of the common ones may lie anywhere, behind the record, too.
+ */
 static void flags_that_are_not_common_are_not_looked_at(void **state)
 {
 	struct opened *o = calloc(1, sizeof(*o));
@@ -675,7 +676,8 @@ static void numbers_of_no_one_cpu_prove_nothing(void **state)
 	close_opened(o);
 }
 
-/* Opened for threads, a number is a thread's: two that are mostly on one CPU, one of which moves. */
+/* Opened for threads, a number is a thread's: two that are mostly on one CPU, one of which moves.
+ */
 static void numbers_of_threads_prove_nothing(void **state)
 {
 	struct buf b = {0};

@@ -116,13 +116,12 @@ static void a_boot_becomes_state_lines(void **state)
 /* A boot that is partly overwritten is not told as whole. */
 static void what_is_missing_is_told(void **state)
 {
-	static char text[] =
-		"# tracer: nop\n"
-		"#\n"
-		"# entries-in-buffer/entries-written: 300/1000   #P:2\n"
-		"CPU:1 [LOST 40 EVENTS]\n"
-		"  swapper/0-1 [000] ..... 10: initcall_level: level=core\n"
-		"CPU:0 [LOST 2 EVENTS]\n";
+	static char text[] = "# tracer: nop\n"
+			     "#\n"
+			     "# entries-in-buffer/entries-written: 300/1000   #P:2\n"
+			     "CPU:1 [LOST 40 EVENTS]\n"
+			     "  swapper/0-1 [000] ..... 10: initcall_level: level=core\n"
+			     "CPU:0 [LOST 2 EVENTS]\n";
 	FILE *trace = fmemopen(text, sizeof(text) - 1, "r");
 	struct booted_losses losses = {0};
 	char got[512] = "", line[512];

@@ -32,7 +32,7 @@ struct fake_vm {
 	uint8_t *memory;
 	pid_t pid;
 	struct sink sink;
-	FILE *out; /* where it leads */
+	FILE *out;			       /* where it leads */
 	void (*meanwhile)(struct fake_vm *vm); /* what the guest does when a block is written out */
 	struct ht_writer writers[CPUS];
 	uint64_t events[CPUS];
@@ -462,8 +462,7 @@ static void note(const char *text, void *data)
 
 static struct rings *open_all(struct told *told, struct fake_vm *vm)
 {
-	const struct rings_options options = {
-		.place = place_guest, .notice = note, .data = told};
+	const struct rings_options options = {.place = place_guest, .notice = note, .data = told};
 	struct rings *r;
 
 	*told = (struct told){.sink = &vm->sink};
@@ -907,8 +906,9 @@ static void test_announcement(void **state)
 	assert_int_equal(a.tid, 55);
 	assert_int_equal(a.what, HT_REGION_GONE);
 	assert_false(
-		announce_line(&l, "qemu-1 [000] 1.0: kvm_hypercall: nr 0x5348 a0 0x1 a1 0x1 a2 0x1 "
-				  "a3 0x1",
+		announce_line(&l,
+			      "qemu-1 [000] 1.0: kvm_hypercall: nr 0x5348 a0 0x1 a1 0x1 a2 0x1 "
+			      "a3 0x1",
 			      &a));
 	assert_false(
 		announce_line(&l, "qemu-1 [000] 1.0: kvm_hypercall: nr 0x5352010000000002 a0", &a));
@@ -977,7 +977,8 @@ static void test_announced_by(void **state)
 	assert_int_equal(says(&l, "166"), HT_ORIGIN_UNKNOWN);
 }
 
-/* More than is read in one look waits for the next.  What one look costs at most is as many lines. */
+/* More than is read in one look waits for the next.  What one look costs at most is as many lines.
+ */
 #define LOOK_LINES 4096
 
 static void test_announcement_flood(void **state)
@@ -1019,18 +1020,26 @@ static void test_announcement_flood(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_drain),	     cmocka_unit_test(test_overrun),
-		cmocka_unit_test(test_device),	     cmocka_unit_test(test_device_lies),
-		cmocka_unit_test(test_found_anyway), cmocka_unit_test(test_lies),
-		cmocka_unit_test(test_bad_blocks),   cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_drain),
+		cmocka_unit_test(test_overrun),
+		cmocka_unit_test(test_device),
+		cmocka_unit_test(test_device_lies),
+		cmocka_unit_test(test_found_anyway),
+		cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_bad_blocks),
+		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_changes_while_read),
-		cmocka_unit_test(test_of_a_guests_guest), cmocka_unit_test(test_sink_fails),
-		cmocka_unit_test(test_searches),     cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_of_a_guests_guest),
+		cmocka_unit_test(test_sink_fails),
+		cmocka_unit_test(test_searches),
+		cmocka_unit_test(test_limit),
 		cmocka_unit_test(test_device_of_an_earlier_life),
 		cmocka_unit_test(test_devices_guests),
 		cmocka_unit_test(test_a_device_of_two_vms),
-		cmocka_unit_test(test_race),	     cmocka_unit_test(test_announcement),
-		cmocka_unit_test(test_announced_by), cmocka_unit_test(test_announcement_flood),
+		cmocka_unit_test(test_race),
+		cmocka_unit_test(test_announcement),
+		cmocka_unit_test(test_announced_by),
+		cmocka_unit_test(test_announcement_flood),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,7 +173,8 @@ static void test_who_may_listen(void **state)
 	assert_false(stolen_may_listen(&some, &nameless, &none));
 	snprintf(other.uuid, sizeof(other.uuid), "AD8DC0F8-1E07-4E26-8EAC-0D0F0FD8C5A0");
 	assert_true(stolen_may_listen(&some, &other, &none));
-	snprintf(nameless.name, sizeof(nameless.name), "%s", vms[1]); /* another's UUID for a name */
+	snprintf(nameless.name, sizeof(nameless.name), "%s",
+		 vms[1]); /* another's UUID for a name */
 	assert_false(stolen_may_listen(&some, &nameless, &none));
 	assert_false(stolen_may_listen(&nobody, &vm, &none));
 	assert_true(stolen_may_listen(&all, &nameless, &none));
@@ -604,8 +605,8 @@ static void test_taken_away(void **state)
 	drop_vm(&vm);
 }
 
-/* However many vCPUs have no ring, the rings are looked through once: what comes later is found when it
- * is announced. */
+/* However many vCPUs have no ring, the rings are looked through once: what comes later is found
+ * when it is announced. */
 static void test_looked_through(void **state)
 {
 	const struct st_record r = {.length_ns = 1};
@@ -633,12 +634,18 @@ static void test_looked_through(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes), cmocka_unit_test(test_resolution),
-		cmocka_unit_test(test_resolution_hides), cmocka_unit_test(test_who_may_listen),
-		cmocka_unit_test(test_namesakes), cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_exits),	cmocka_unit_test(test_disorder),
-		cmocka_unit_test(test_told),	cmocka_unit_test(test_wraps),
-		cmocka_unit_test(test_lies),	cmocka_unit_test(test_taken_away),
+		cmocka_unit_test(test_classes),
+		cmocka_unit_test(test_resolution),
+		cmocka_unit_test(test_resolution_hides),
+		cmocka_unit_test(test_who_may_listen),
+		cmocka_unit_test(test_namesakes),
+		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_exits),
+		cmocka_unit_test(test_disorder),
+		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_wraps),
+		cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_taken_away),
 		cmocka_unit_test(test_looked_through),
 	};
 

@@ -482,20 +482,13 @@ static void test_what_users_say(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_vm_is_one_guest),
-		cmocka_unit_test(test_any_pieces),
-		cmocka_unit_test(test_inside),
-		cmocka_unit_test(test_handler_fails),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_second_call),
-		cmocka_unit_test(test_fields),
-		cmocka_unit_test(test_fields_of_others),
-		cmocka_unit_test(test_largest_messages),
-		cmocka_unit_test(test_proofs),
-		cmocka_unit_test(test_file_names),
-		cmocka_unit_test(test_machine_names),
-		cmocka_unit_test(test_links_of_qemu),
-		cmocka_unit_test(test_a_root_of_its_own),
+		cmocka_unit_test(a_vm_is_one_guest),	 cmocka_unit_test(test_any_pieces),
+		cmocka_unit_test(test_inside),		 cmocka_unit_test(test_handler_fails),
+		cmocka_unit_test(test_limits),		 cmocka_unit_test(test_second_call),
+		cmocka_unit_test(test_fields),		 cmocka_unit_test(test_fields_of_others),
+		cmocka_unit_test(test_largest_messages), cmocka_unit_test(test_proofs),
+		cmocka_unit_test(test_file_names),	 cmocka_unit_test(test_machine_names),
+		cmocka_unit_test(test_links_of_qemu),	 cmocka_unit_test(test_a_root_of_its_own),
 		cmocka_unit_test(test_what_users_say),
 	};
 

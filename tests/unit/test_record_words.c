@@ -68,12 +68,10 @@ static void vmm_commands(void **state)
 /* A copy of a VM has its UUID: neither is proven.  Two VMs of one process are that process. */
 static void a_uuid_proves_one_vm(void **state)
 {
-	struct vm_info list[] = {{.pid = 10, .uuid = "ad8dc0f8-1"},
-				 {.pid = 11, .uuid = "ad8dc0f8-2"},
-				 {.pid = 12, .uuid = "AD8DC0F8-2"},
-				 {.pid = 13, .uuid = "ad8dc0f8-3"},
-				 {.pid = 13, .uuid = "ad8dc0f8-3"},
-				 {.pid = 14}};
+	struct vm_info list[] = {
+		{.pid = 10, .uuid = "ad8dc0f8-1"}, {.pid = 11, .uuid = "ad8dc0f8-2"},
+		{.pid = 12, .uuid = "AD8DC0F8-2"}, {.pid = 13, .uuid = "ad8dc0f8-3"},
+		{.pid = 13, .uuid = "ad8dc0f8-3"}, {.pid = 14}};
 	const struct vms vms = {.list = list, .nr = ARRAY_SIZE(list)};
 
 	(void)state;
@@ -360,12 +358,16 @@ static void clocks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(vmm_commands),	    cmocka_unit_test(vmm_long_values_are_cut),
+		cmocka_unit_test(vmm_commands),
+		cmocka_unit_test(vmm_long_values_are_cut),
 		cmocka_unit_test(a_uuid_proves_one_vm),
-		cmocka_unit_test(vmm_threads),	    cmocka_unit_test(events_that_exist),
+		cmocka_unit_test(vmm_threads),
+		cmocka_unit_test(events_that_exist),
 		cmocka_unit_test(events_for_clocks),
-		cmocka_unit_test(purposes),	    cmocka_unit_test(state_lines),
-		cmocka_unit_test(names_of_threads), cmocka_unit_test(clocks),
+		cmocka_unit_test(purposes),
+		cmocka_unit_test(state_lines),
+		cmocka_unit_test(names_of_threads),
+		cmocka_unit_test(clocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

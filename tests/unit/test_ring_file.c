@@ -315,10 +315,8 @@ static void test_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_opens),
-		cmocka_unit_test(test_gaps),
-		cmocka_unit_test(test_dropped),
-		cmocka_unit_test(test_lies),
+		cmocka_unit_test(test_opens),	cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_dropped), cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_empty),
 	};
 

@@ -67,9 +67,9 @@ static void test_listed_origins(void **state)
 {
 	static const char *const good[] = {"http://localhost:3000", "https://a.example",
 					   "vscode-webview://", "vscode-webview://0a1b"};
-	static const char *const bad[] = {"",	     "*",	 "localhost",  "http://",
-					  "https://", "file://",  "http://a/",  "http://a/b",
-					  "http://u@a", "://x",	  "HTTP://a",   "http://a b",
+	static const char *const bad[] = {"",		"*",	      "localhost", "http://",
+					  "https://",	"file://",    "http://a/", "http://a/b",
+					  "http://u@a", "://x",	      "HTTP://a",  "http://a b",
 					  "http://*",	"a,http://b", "http://a?b"};
 	static const char *const list[] = {"http://localhost:3000", "vscode-webview://"};
 	const struct guard_origins origins = {list, 2};
@@ -107,7 +107,8 @@ static void test_keys(void **state)
 	assert_int_equal(strlen(key), GUARD_KEY_CHARS);
 	for (unsigned i = 0; i < GUARD_KEY_CHARS; i++)
 		changed[i] = false;
-	/* Any of its digits is random: it stays the same 100 times with a probability of 16^-100. */
+	/* Any of its digits is random: it stays the same 100 times with a probability of 16^-100.
+	 */
 	for (unsigned n = 0; n < 100; n++) {
 		assert_int_equal(guard_make_key(other), 0);
 		for (unsigned i = 0; i < GUARD_KEY_CHARS; i++)
@@ -275,11 +276,10 @@ static void test_slots(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hosts), cmocka_unit_test(test_origins),
-		cmocka_unit_test(test_listed_origins),
-		cmocka_unit_test(test_keys),  cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_lists), cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_slots),
+		cmocka_unit_test(test_hosts),	       cmocka_unit_test(test_origins),
+		cmocka_unit_test(test_listed_origins), cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_numbers),	       cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_bounds),	       cmocka_unit_test(test_slots),
 	};
 
 	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);

@@ -149,7 +149,8 @@ static void sizes_that_cannot_be(void **state)
 	assert_false(sorted_open(&s, bytes, sizeof(bytes), 1, 57, 0));
 }
 
-/* Numbers of a table's elements are taken for such only where no bit of the list can say otherwise. */
+/* Numbers of a table's elements are taken for such only where no bit of the list can say otherwise.
+ */
 static void damaged_lists_are_not_below(void **state)
 {
 	uint8_t bytes[64], *high;
@@ -160,7 +161,8 @@ static void damaged_lists_are_not_below(void **state)
 	high = bytes + sorted_low_bytes(s.nr, s.low_bits);
 	assert_true(sorted_below(&s, 0, 10, 160, 0));
 	assert_true(sorted_below(&s, 0, 9, 144, 0));
-	assert_false(sorted_below(&s, 0, 10, 159, 0)); /* the low part of the last one may be anything */
+	assert_false(
+		sorted_below(&s, 0, 10, 159, 0)); /* the low part of the last one may be anything */
 	assert_false(sorted_below(&s, 0, 10, 144, 0));
 	assert_false(sorted_below(&s, 0, 10, 0, 0));
 	assert_false(sorted_below(&s, 0, 0, 160, 0));

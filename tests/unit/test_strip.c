@@ -71,8 +71,20 @@ static bool count(const struct sonde_interval *i, void *data)
 /* Forwards, backwards, far and near: each time what the history says. */
 static void strips_are_the_history(void **state)
 {
-	static const ns_t at[] = {0,  1, 5000, 4000, CHANGES - 1, CHANGES - 2000, CHANGES - 3000,
-				  20, 0, CHANGES / 2, CHANGES / 4, CHANGES - 1, 3, CHANGES / 3};
+	static const ns_t at[] = {0,
+				  1,
+				  5000,
+				  4000,
+				  CHANGES - 1,
+				  CHANGES - 2000,
+				  CHANGES - 3000,
+				  20,
+				  0,
+				  CHANGES / 2,
+				  CHANGES / 4,
+				  CHANGES - 1,
+				  3,
+				  CHANGES / 3};
 	struct sonde_run *many;
 	struct strips s = {0};
 	uint32_t next = 0;
@@ -116,8 +128,8 @@ static bool count_and_jump(const struct sonde_interval *i, void *data)
 
 static void scans_are_the_history(void **state)
 {
-	static const uint32_t windows[][2] = {
-		{100, 120}, {90, 110}, {2000, 9000}, {0, CHANGES}, {0, CHANGES + 7}, {5000, 5001}};
+	static const uint32_t windows[][2] = {{100, 120},   {90, 110},	      {2000, 9000},
+					      {0, CHANGES}, {0, CHANGES + 7}, {5000, 5001}};
 	struct sonde_run *many;
 	struct strips s = {0};
 	char name[64];
@@ -143,8 +155,8 @@ static void scans_are_the_history(void **state)
 	unlink(name);
 }
 
-/* A long list that is held has an index; moments that are far from each other in time are near in it, and the
- * other way round. */
+/* A long list that is held has an index; moments that are far from each other in time are near in
+ * it, and the other way round. */
 static void held_lists_are_the_history(void **state)
 {
 	struct sonde_run *many;
@@ -182,8 +194,8 @@ static void held_lists_are_the_history(void **state)
 	unlink(name);
 }
 
-/* What is too much to be held is held part by part; what comes before a part is forgotten when it is half of what there is
- * room for. */
+/* What is too much to be held is held part by part; what comes before a part is forgotten when it
+ * is half of what there is room for. */
 static void too_much_is_held_in_parts(void **state)
 {
 	static const uint32_t parts[][2] = {
@@ -258,9 +270,9 @@ static void rows_are_sorted(size_t nr, bool rising)
 	for (size_t i = 0; i < nr; i++) {
 		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 		/* Many are equal, some are negative, some differ in their highest bits alone. */
-		facts_add(f, (union sonde_cell[]){
-				     {.i = (int64_t)i},
-				     {.i = (int64_t)(seed >> 60 << (seed >> 58 & 60))}});
+		facts_add(f,
+			  (union sonde_cell[]){{.i = (int64_t)i},
+					       {.i = (int64_t)(seed >> 60 << (seed >> 58 & 60))}});
 	}
 	sort_by_key(f, rising);
 	assert_int_equal(f->nr_rows, nr);
@@ -337,8 +349,10 @@ static bool see_use(const struct cpu_use *use, void *data)
 
 static void sums_are_those_of_the_pieces(void **state)
 {
-	static const ns_t windows[][2] = {
-		{SMALL_BEGIN, SMALL_END}, {1120000, 1460000}, {1300001, 1300002}, {1710000, 1990000}};
+	static const ns_t windows[][2] = {{SMALL_BEGIN, SMALL_END},
+					  {1120000, 1460000},
+					  {1300001, 1300002},
+					  {1710000, 1990000}};
 	struct cpu_users *u;
 
 	(void)state;
@@ -391,8 +405,8 @@ static void one_sum_for_each_culprit(void **state)
 
 	(void)state;
 	assert_int_equal(cpu_users_get(&u, run), 0);
-	/* Of the nine contexts on CPU 0 KVM for vm-a/0, after HLT and after INTR, is one culprit, and
-	 * burn's user space and its system call are one. */
+	/* Of the nine contexts on CPU 0 KVM for vm-a/0, after HLT and after INTR, is one culprit,
+	 * and burn's user space and its system call are one. */
 	assert_int_equal(cpu_users_sum(u, HOST, 0, SMALL_BEGIN, SMALL_END, count_uses, &nr), 0);
 	assert_int_equal(nr, 7);
 }
@@ -524,7 +538,8 @@ static void waits_share_a_sum(void **state)
 		s.waits[i] = (struct swept_wait){
 			.from = SMALL_BEGIN + i * step,
 			.to = SMALL_BEGIN + (i + 1) * step,
-			.machine = (SWEPT - i) % SMALL_MACHINES, /* not swept in the order of time */
+			.machine =
+				(SWEPT - i) % SMALL_MACHINES, /* not swept in the order of time */
 			.id = i,
 			.told = i % 3 == 0,
 			.sum = &s.sums[0],
@@ -574,8 +589,8 @@ static void add_parts(const struct thread_wait *wait, void *data)
 	assert_int_equal(thread_wait_parts(p->w, run, wait, add_part, p), 0);
 }
 
-/* What each thread waited behind is what its waits were made of, those together that were kept one by one and those
- * that were not. */
+/* What each thread waited behind is what its waits were made of, those together that were kept one
+ * by one and those that were not. */
 static void waits_add_up(void **state)
 {
 	static const ns_t windows[][2] = {{SMALL_BEGIN, SMALL_END}, {1200000, 1500000}};
@@ -586,8 +601,8 @@ static void waits_add_up(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(windows); i++) {
 		struct parts p = {0};
 
-		assert_int_equal(
-			thread_waits_get(&p.w, run, windows[i][0], windows[i][1], NULL), 0);
+		assert_int_equal(thread_waits_get(&p.w, run, windows[i][0], windows[i][1], NULL),
+				 0);
 		assert_true(p.w->nr_waiters > 0);
 		for (size_t k = 0; k < p.w->nr_waiters; k++) {
 			ns_t total = 0;

@@ -21,7 +21,7 @@ static void other_numbers_have_none(void **state)
 	assert_null(syscall_name(INT64_MIN));
 	assert_null(syscall_name(INT64_MAX));
 	assert_null(syscall_name(1 << 30)); /* x32's range is not named */
-	assert_null(syscall_name(400));     /* a gap in the table */
+	assert_null(syscall_name(400));	    /* a gap in the table */
 }
 
 int main(void)

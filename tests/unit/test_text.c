@@ -8,9 +8,10 @@
 #include "base/text.h"
 
 static const uint64_t numbers[] = {
-	0,     1,      9,         10,         11,        99,         100,       101,
-	999,   1000,   9999,      10000,      123456789, 4294967295, 4294967296, INT64_MAX,
-	1ull << 63, UINT64_MAX - 1, UINT64_MAX,
+	0,	    1,		9,	    10,	       11,	   99,
+	100,	    101,	999,	    1000,      9999,	   10000,
+	123456789,  4294967295, 4294967296, INT64_MAX, 1ull << 63, UINT64_MAX - 1,
+	UINT64_MAX,
 };
 
 static void numbers_are_those_of_printf(void **state)
@@ -75,7 +76,8 @@ static void what_does_not_fit_is_counted_and_cut(void **state)
 
 static void text_in_quotes_can_be_read_back(void **state)
 {
-	static const uint8_t odd[] = {'a', '"', '\\', '\n', 1, 0x1f, 0x7f, 0, ' ', 0xc3, 0xa4, 0xff};
+	static const uint8_t odd[] = {'a',  '"', '\\', '\n', 1,	   0x1f,
+				      0x7f, 0,	 ' ',  0xc3, 0xa4, 0xff};
 	char buf[100];
 	struct text t = text_in(buf, sizeof(buf));
 

@@ -210,7 +210,8 @@ static void lengths(void **state)
 		{1234567890, "1.235 s"},
 		{-1500, "-1.500 us"},
 		{98765432100000, "98765 s"},
-		{9999, "9.999 us"}, /* as many digits as printf() would take, and rounded as it does */
+		{9999,
+		 "9.999 us"}, /* as many digits as printf() would take, and rounded as it does */
 		{10000, "10.00 us"},
 		{9999499, "9.999 ms"},
 		{9999500, "10.00 ms"},

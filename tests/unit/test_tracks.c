@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Places in attributes' times, of threads and alone, against the history that they are read from. */
+/* Places in attributes' times, of threads and alone, against the history that they are read from.
+ */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -119,7 +120,8 @@ static void scan_thread(struct thread_tracks *k, int64_t thread, ns_t begin, ns_
 	struct sums got = {0}, wanted = {0}, first = {.stops = true};
 
 	assert_int_equal(thread_states_scan(k, thread, sum_state, &got), 0);
-	sonde_interval_walk(run, sonde_attr_of_thread(run, thread, "state"), begin, end, sum_state, &wanted);
+	sonde_interval_walk(run, sonde_attr_of_thread(run, thread, "state"), begin, end, sum_state,
+			    &wanted);
 	assert_int_equal(got.nr, wanted.nr);
 	assert_int_equal(got.sum, wanted.sum);
 	assert_int_equal(thread_states_scan(k, thread, sum_state, &first), 0);

@@ -112,8 +112,7 @@ static void world_open_runs(struct world *w, unsigned nr)
 		assert_int_equal(sonde_run_open(&w->runs[i], w->paths[i], NULL), 0);
 	}
 	assert_int_equal(tsp_open(&w->tsp, w->paths, nr, NULL), 0);
-	w->readers =
-		(struct readers){.runs = w->runs, .kept = w->kept, .nr = nr};
+	w->readers = (struct readers){.runs = w->runs, .kept = w->kept, .nr = nr};
 }
 
 static void world_open(struct world *w)
@@ -315,8 +314,20 @@ static void test_filters(void **state)
 static void test_broken_filters(void **state)
 {
 	static const char *const bad[] = {
-		"tid ==", "(mode == user", "mode == user)", "'mode", "nosuch == 1", "a matches (",
-		"machine matches [", "&& user", "user &&", "!", "()", "mode == user idle", "*", "",
+		"tid ==",
+		"(mode == user",
+		"mode == user)",
+		"'mode",
+		"nosuch == 1",
+		"a matches (",
+		"machine matches [",
+		"&& user",
+		"user &&",
+		"!",
+		"()",
+		"mode == user idle",
+		"*",
+		"",
 	};
 	static const char *const pieces[] = {"(", "!", "a||", "mode==user&&", "x"};
 	struct world w;
@@ -451,18 +462,12 @@ static void test_refused(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_routes),
-		cmocka_unit_test(test_long_ids),
-		cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_tree_of_two),
-		cmocka_unit_test(test_states),
-		cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_broken_filters),
-		cmocka_unit_test(test_deep_filter),
-		cmocka_unit_test(test_facts_of_many),
-		cmocka_unit_test(test_names_of_experiments),
-		cmocka_unit_test(test_wild_offset),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_routes),	       cmocka_unit_test(test_long_ids),
+		cmocka_unit_test(test_ranges),	       cmocka_unit_test(test_tree_of_two),
+		cmocka_unit_test(test_states),	       cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_broken_filters), cmocka_unit_test(test_deep_filter),
+		cmocka_unit_test(test_facts_of_many),  cmocka_unit_test(test_names_of_experiments),
+		cmocka_unit_test(test_wild_offset),    cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

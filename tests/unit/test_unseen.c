@@ -7,24 +7,20 @@
 #include "tests/unit/small_run_test.h"
 
 /*
- * CPU 0 is seen from 1200000 on, and no more from 1900000 on; events of it were lost from 1400000 to
- * 1450000, from 1500000 to 1550000 (which the first event after it tells of) and, while nothing was
- * known anyway, before 1200000; from 1700000 to 1760000 it is just not known.  CPU 1 is always seen.
- * Losses are not in the order of time.
+ * CPU 0 is seen from 1200000 on, and no more from 1900000 on; events of it were lost from 1400000
+ * to 1450000, from 1500000 to 1550000 (which the first event after it tells of) and, while nothing
+ * was known anyway, before 1200000; from 1700000 to 1760000 it is just not known.  CPU 1 is always
+ * seen. Losses are not in the order of time.
  */
 static void changes(struct history_writer *w)
 {
 	attr_t runs_0 = small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED);
 	attr_t runs_1 = small_attr(w, "host0", "cpu1", "runs", ATTR_ROW, ATTR_SUMMED);
 	const struct small_change list[] = {
-		{1000000, runs_1, C_IDLE + 1},
-		{1200000, runs_0, C_IDLE + 1},
-		{1400000, runs_0, 0},
-		{1480000, runs_0, C_BURN_USER + 1},
-		{1550000, runs_0, 0},
-		{1570000, runs_0, C_IDLE + 1},
-		{1700000, runs_0, 0},
-		{1760000, runs_0, C_IDLE + 1},
+		{1000000, runs_1, C_IDLE + 1}, {1200000, runs_0, C_IDLE + 1},
+		{1400000, runs_0, 0},	       {1480000, runs_0, C_BURN_USER + 1},
+		{1550000, runs_0, 0},	       {1570000, runs_0, C_IDLE + 1},
+		{1700000, runs_0, 0},	       {1760000, runs_0, C_IDLE + 1},
 		{1900000, runs_0, 0},
 	};
 
@@ -40,8 +36,10 @@ static void losses(struct history_writer *w)
 						{"end", COL_NS},
 						{"events", COL_INT}};
 	static const int64_t rows[][5] = {
-		{HOST, -1, 1500000, 1550000, -1},    {HOST, 0, 1100000, 1150000, 1},
-		{HOST, 0, 1400000, 1450000, 1},	     {VM_A, 0, 1700000, 1750000, 1},
+		{HOST, -1, 1500000, 1550000, -1},
+		{HOST, 0, 1100000, 1150000, 1},
+		{HOST, 0, 1400000, 1450000, 1},
+		{VM_A, 0, 1700000, 1750000, 1},
 	};
 	int table = history_writer_table(w, "loss", columns, 5);
 
@@ -143,8 +141,8 @@ static void a_gap_is_told_once_and_within_the_window(void **state)
 /* As when the file of a trace is cut off before CPU 1's part. */
 static void changes_of_one(struct history_writer *w)
 {
-	history_writer_set(w, small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED), SMALL_BEGIN,
-			   C_IDLE + 1);
+	history_writer_set(w, small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED),
+			   SMALL_BEGIN, C_IDLE + 1);
 	small_attr(w, "host0", "cpu1", "runs", ATTR_ROW, ATTR_SUMMED);
 }
 

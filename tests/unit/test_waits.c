@@ -6,9 +6,8 @@
  *	1100000 halts; 1110000 asleep; 1200000 woken, for vector 40; 1230000 has a CPU; 1250000 goes
  *		on in its kernel, which makes app ready at 1260000; 1280000 app runs
  *	1300000 preempted by burn; 1350000 the CPU idles, and it may not run until 1400000
- *	1500000 halts; its hypervisor polls; a timer, 1520000 (it has no CPU from 1505000 to 1510000)
- *	1600000 halts, and goes on at once, 1605000
- *	1700000 halts; 1710000 asleep, until the end
+ *	1500000 halts; its hypervisor polls; a timer, 1520000 (it has no CPU from 1505000 to
+ *1510000) 1600000 halts, and goes on at once, 1605000 1700000 halts; 1710000 asleep, until the end
  *
  * Its guest's count of stolen time, in 100 us: 5 at 1290000, 6 at 1450000.
  */
@@ -23,10 +22,10 @@
 enum { W_TIMER, W_DISK, W_NONE, W_DARK, W_LOST };
 
 static const char *disk_evidence = "its guest"; /* how it was found what the disk's vector is */
-static int64_t app_ready = THREAD_RUNNABLE; /* its thread's state from its wake-up on */
-static int64_t app_before = THREAD_SLEEPING; /* ... and just before it */
-static uint32_t app_waker; /* who is seen to wake it; 0 nobody */
-static bool says_lost = true; /* the table "wake" has a column for it */
+static int64_t app_ready = THREAD_RUNNABLE;	/* its thread's state from its wake-up on */
+static int64_t app_before = THREAD_SLEEPING;	/* ... and just before it */
+static uint32_t app_waker;			/* who is seen to wake it; 0 nobody */
+static bool says_lost = true;			/* the table "wake" has a column for it */
 
 static void changes(struct history_writer *w)
 {
@@ -153,13 +152,14 @@ static void stats(struct history_writer *w)
 }
 
 /*
- * Another history.  vm-a/0 waits for a timer until 1200000 and is entered at 1210000; its first interrupt wakes
- * nobody, the second one, from 1300000 on with an exit in between, wakes app.  At 1500000 it halts, is entered at
- * 1610000, and its first interrupt wakes app, again with an exit in between.  From 1700000 on another thread runs there;
- * the interrupt from 1800000 on wakes app, which runs at 1860000.
+ * Another history.  vm-a/0 waits for a timer until 1200000 and is entered at 1210000; its first
+ * interrupt wakes nobody, the second one, from 1300000 on with an exit in between, wakes app.  At
+ * 1500000 it halts, is entered at 1610000, and its first interrupt wakes app, again with an exit in
+ * between.  From 1700000 on another thread runs there; the interrupt from 1800000 on wakes app,
+ * which runs at 1860000.
  *
- * A nested vCPU of which only L0 tells: waits from 1100000, its host goes on from 1150000 to 1160000, and from
- * 1250000 on; it is entered at 1290000.
+ * A nested vCPU of which only L0 tells: waits from 1100000, its host goes on from 1150000 to
+ * 1160000, and from 1250000 on; it is entered at 1290000.
  */
 static void late_changes(struct history_writer *w)
 {
@@ -241,27 +241,35 @@ static void late_changes(struct history_writer *w)
 		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
 }
 
-/* A third one.  vm-a/0 halts at 1100000 and sleeps from 1110000 on; from 1200000 on events of it are lost. */
+/* A third one.  vm-a/0 halts at 1100000 and sleeps from 1110000 on; from 1200000 on events of it
+ * are lost. */
 static void lost_changes(struct history_writer *w)
 {
 	attr_t state = small_attr(w, "vm-a", "cpu0", "state", ATTR_ENUM, 0);
 	attr_t woken = small_attr(w, "vm-a", "cpu0", "woken", ATTR_ROW, 0);
 	const struct small_change list[] = {
-		{1000000, state, VCPU_ON_CPU},	{1000000, woken, W_TIMER + 1},
-		{1100000, woken, 0},		{1110000, state, VCPU_WAITING},
-		{1200000, state, VCPU_UNKNOWN}, {1200000, woken, W_LOST + 1},
+		{1000000, state, VCPU_ON_CPU},
+		{1000000, woken, W_TIMER + 1},
+		{1100000, woken, 0},
+		{1110000, state, VCPU_WAITING},
+		{1200000, state, VCPU_UNKNOWN},
+		{1200000, woken, W_LOST + 1},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
 		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
 }
 
-/* A fourth one.  vm-a/0 is woken three times: at 1200000, and events are lost before it has a CPU; at 1450000, and they are
- * before it is entered; at 1700000, and where its CPU is is not known for a while, but nothing is lost. */
+/* A fourth one.  vm-a/0 is woken three times: at 1200000, and events are lost before it has a CPU;
+ * at 1450000, and they are before it is entered; at 1700000, and where its CPU is is not known for
+ * a while, but nothing is lost. */
 static void host_losses(struct history_writer *w)
 {
-	static const struct column columns[] = {
-		{"machine", COL_INT}, {"cpu", COL_INT}, {"begin", COL_NS}, {"end", COL_NS}, {"events", COL_INT}};
+	static const struct column columns[] = {{"machine", COL_INT},
+						{"cpu", COL_INT},
+						{"begin", COL_NS},
+						{"end", COL_NS},
+						{"events", COL_INT}};
 	/* As they were noticed; that of the VM's own trace is in no wake-up. */
 	int64_t rows[][5] = {{VM_A, 0, 1550000, 1560000, 3},
 			     {HOST, 1, 1480000, 1500000, 2},
@@ -277,16 +285,26 @@ static void lost_way_changes(struct history_writer *w)
 	attr_t state = small_attr(w, "vm-a", "cpu0", "state", ATTR_ENUM, 0);
 	attr_t woken = small_attr(w, "vm-a", "cpu0", "woken", ATTR_ROW, 0);
 	const struct small_change list[] = {
-		{1000000, state, VCPU_ON_CPU},	  {1000000, woken, W_TIMER + 1},
-		{1100000, woken, 0},		  {1110000, state, VCPU_WAITING},
-		{1200000, state, VCPU_PREEMPTED}, {1220000, state, VCPU_UNKNOWN},
-		{1300000, state, VCPU_ON_CPU},	  {1310000, woken, W_TIMER + 1},
-		{1400000, woken, 0},		  {1410000, state, VCPU_WAITING},
-		{1450000, state, VCPU_PREEMPTED}, {1460000, state, VCPU_ON_CPU},
-		{1480000, state, VCPU_UNKNOWN},	  {1480000, woken, W_TIMER + 1},
-		{1500000, state, VCPU_ON_CPU},	  {1600000, woken, 0},
-		{1610000, state, VCPU_WAITING},	  {1700000, state, VCPU_PREEMPTED},
-		{1705000, state, VCPU_UNKNOWN},	  {1710000, state, VCPU_ON_CPU},
+		{1000000, state, VCPU_ON_CPU},
+		{1000000, woken, W_TIMER + 1},
+		{1100000, woken, 0},
+		{1110000, state, VCPU_WAITING},
+		{1200000, state, VCPU_PREEMPTED},
+		{1220000, state, VCPU_UNKNOWN},
+		{1300000, state, VCPU_ON_CPU},
+		{1310000, woken, W_TIMER + 1},
+		{1400000, woken, 0},
+		{1410000, state, VCPU_WAITING},
+		{1450000, state, VCPU_PREEMPTED},
+		{1460000, state, VCPU_ON_CPU},
+		{1480000, state, VCPU_UNKNOWN},
+		{1480000, woken, W_TIMER + 1},
+		{1500000, state, VCPU_ON_CPU},
+		{1600000, woken, 0},
+		{1610000, state, VCPU_WAITING},
+		{1700000, state, VCPU_PREEMPTED},
+		{1705000, state, VCPU_UNKNOWN},
+		{1710000, state, VCPU_ON_CPU},
 		{1730000, woken, W_TIMER + 1},
 	};
 
@@ -294,8 +312,9 @@ static void lost_way_changes(struct history_writer *w)
 		history_writer_set(w, list[i].attr, list[i].t, list[i].value);
 }
 
-/* A fifth one.  While another thread runs on vm-a/0, app is woken twice by handlers that took long: one from 1100000 on,
- * in which the host was at work, too, and one from 1600000 on, right after the host. */
+/* A fifth one.  While another thread runs on vm-a/0, app is woken twice by handlers that took long:
+ * one from 1100000 on, in which the host was at work, too, and one from 1600000 on, right after the
+ * host. */
 static void far_changes(struct history_writer *w)
 {
 	attr_t runs = small_attr(w, "host0", "cpu0", "runs", ATTR_ROW, ATTR_SUMMED);
@@ -346,9 +365,9 @@ static void woken_changes(struct history_writer *w)
 }
 
 /*
- * A seventh one, of a nested vCPU: its thread is made ready by vm-a/0, which had to be woken itself.
- * That is at 1150000, for 1180000; where vm-a/0 is, is not known for a while before that thread has a
- * CPU, at 1310000.  And at 1700000, for 1740000.
+ * A seventh one, of a nested vCPU: its thread is made ready by vm-a/0, which had to be woken
+ * itself. That is at 1150000, for 1180000; where vm-a/0 is, is not known for a while before that
+ * thread has a CPU, at 1310000.  And at 1700000, for 1740000.
  */
 static void below_changes(struct history_writer *w)
 {
@@ -359,26 +378,44 @@ static void below_changes(struct history_writer *w)
 	attr_t nested = small_attr(w, "vm-a-n", "cpu0", "state", ATTR_ENUM, 0);
 	attr_t entered = small_attr(w, "vm-a-n", "cpu0", "woken", ATTR_ROW, 0);
 	const struct small_change list[] = {
-		{1000000, state, VCPU_ON_CPU},	  {1000000, woken, W_TIMER + 1},
-		{1000000, task, KVM_AN + 1},	  {1000000, kvm, THREAD_RUNNING},
-		{1000000, nested, VCPU_ON_CPU},	  {1000000, entered, W_DARK + 1},
-		{1050000, nested, VCPU_WAITING},  {1050000, entered, 0},
-		{1050000, kvm, THREAD_SLEEPING},  {1050000, task, IDLE_0 + 1},
-		{1100000, state, VCPU_WAITING},	  {1100000, woken, 0},
-		{1150000, state, VCPU_PREEMPTED}, {1160000, state, VCPU_ON_CPU},
-		{1170000, woken, W_TIMER + 1},	  {1180000, kvm, THREAD_RUNNABLE},
+		{1000000, state, VCPU_ON_CPU},
+		{1000000, woken, W_TIMER + 1},
+		{1000000, task, KVM_AN + 1},
+		{1000000, kvm, THREAD_RUNNING},
+		{1000000, nested, VCPU_ON_CPU},
+		{1000000, entered, W_DARK + 1},
+		{1050000, nested, VCPU_WAITING},
+		{1050000, entered, 0},
+		{1050000, kvm, THREAD_SLEEPING},
+		{1050000, task, IDLE_0 + 1},
+		{1100000, state, VCPU_WAITING},
+		{1100000, woken, 0},
+		{1150000, state, VCPU_PREEMPTED},
+		{1160000, state, VCPU_ON_CPU},
+		{1170000, woken, W_TIMER + 1},
+		{1180000, kvm, THREAD_RUNNABLE},
 		{1180000, nested, VCPU_PREEMPTED},
-		{1220000, state, VCPU_UNKNOWN},	  {1300000, state, VCPU_ON_CPU},
-		{1310000, kvm, THREAD_RUNNING},	  {1310000, task, KVM_AN + 1},
-		{1310000, nested, VCPU_ON_CPU},	  {1330000, entered, W_DARK + 1},
-		{1600000, nested, VCPU_WAITING},  {1600000, entered, 0},
-		{1600000, kvm, THREAD_SLEEPING},  {1600000, task, IDLE_0 + 1},
-		{1610000, state, VCPU_WAITING},	  {1610000, woken, 0},
-		{1700000, state, VCPU_PREEMPTED}, {1710000, state, VCPU_ON_CPU},
-		{1720000, woken, W_TIMER + 1},	  {1740000, kvm, THREAD_RUNNABLE},
+		{1220000, state, VCPU_UNKNOWN},
+		{1300000, state, VCPU_ON_CPU},
+		{1310000, kvm, THREAD_RUNNING},
+		{1310000, task, KVM_AN + 1},
+		{1310000, nested, VCPU_ON_CPU},
+		{1330000, entered, W_DARK + 1},
+		{1600000, nested, VCPU_WAITING},
+		{1600000, entered, 0},
+		{1600000, kvm, THREAD_SLEEPING},
+		{1600000, task, IDLE_0 + 1},
+		{1610000, state, VCPU_WAITING},
+		{1610000, woken, 0},
+		{1700000, state, VCPU_PREEMPTED},
+		{1710000, state, VCPU_ON_CPU},
+		{1720000, woken, W_TIMER + 1},
+		{1740000, kvm, THREAD_RUNNABLE},
 		{1740000, nested, VCPU_PREEMPTED},
-		{1800000, kvm, THREAD_RUNNING},	  {1800000, task, KVM_AN + 1},
-		{1800000, nested, VCPU_ON_CPU},	  {1820000, entered, W_DARK + 1},
+		{1800000, kvm, THREAD_RUNNING},
+		{1800000, task, KVM_AN + 1},
+		{1800000, nested, VCPU_ON_CPU},
+		{1820000, entered, W_DARK + 1},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
@@ -637,7 +674,8 @@ static void a_wakeup_begins_with_its_own_interrupt(void **state)
 /* Nobody halted: no wait tells of it. */
 static void a_thread_is_woken_while_its_vcpu_is_awake(void **state)
 {
-	static const char *const columns[] = {"at", "total", "vcpu", "level", "guest", "queue", "thread"};
+	static const char *const columns[] = {"at",    "total", "vcpu",	 "level",
+					      "guest", "queue", "thread"};
 	static const int64_t values[] = {1800000, 60000, VM_A_0, 1, 20000, 40000, APP};
 	struct sonde_facts *f = facts_of("wakeup_awake_list", SMALL_BEGIN, SMALL_END);
 
@@ -670,7 +708,8 @@ static void handlers_that_took_long(void **state)
 	sonde_facts_free(f);
 }
 
-/* What a run holds of attributes is room for those of CPUs: of a hundred thousand threads that were woken nothing stays. */
+/* What a run holds of attributes is room for those of CPUs: of a hundred thousand threads that were
+ * woken nothing stays. */
 static void wakeups_leave_no_threads_in_a_runs_strips(void **state)
 {
 	static const char *const names[] = {"wakeup_list", "wakeup_awake_list"};
@@ -682,7 +721,8 @@ static void wakeups_leave_no_threads_in_a_runs_strips(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
 		struct sonde_facts *f;
 
-		assert_int_equal(sonde_facts_get(&f, again, names[i], SMALL_BEGIN, SMALL_END, NULL), 0);
+		assert_int_equal(sonde_facts_get(&f, again, names[i], SMALL_BEGIN, SMALL_END, NULL),
+				 0);
 		assert_true(sonde_facts_nr_rows(f) > 0);
 		sonde_facts_free(f);
 	}
@@ -790,9 +830,10 @@ static void a_nested_wakeup_begins_with_its_hosts(void **state)
 static void a_wakeup_within_which_events_were_lost(void **state)
 {
 	static const char *const columns[] = {"at", "length", "ready", "entry", "until"};
-	static const int64_t waits[][ARRAY_SIZE(columns)] = {{1110000, 90000, -1, -1, 1310000},
-							     {1410000, 40000, -1, -1, 1480000},
-							     {1610000, 90000, 10000, 20000, 1730000}};
+	static const int64_t waits[][ARRAY_SIZE(columns)] = {
+		{1110000, 90000, -1, -1, 1310000},
+		{1410000, 40000, -1, -1, 1480000},
+		{1610000, 90000, 10000, 20000, 1730000}};
 	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
@@ -831,8 +872,8 @@ static void steal_is_held_against_the_guests_own(void **state)
 
 static void why_a_vcpu_was_off(void **state)
 {
-	/* A quota that an idle CPU shows counts from the begin on; one that the kernel tells of, from then on, and
-	 * no longer than that. */
+	/* A quota that an idle CPU shows counts from the begin on; one that the kernel tells of,
+	 * from then on, and no longer than that. */
 	static const char *const why[] = {"ready", "quota", "quota", "slice", "quota", "ready"};
 	struct sonde_facts *f = facts_of("preemption_list", SMALL_BEGIN, SMALL_END);
 

@@ -360,9 +360,9 @@ static void check_two(struct world *w, const char *file, const char *calls)
 	close_world(w, host, &found);
 }
 
-/* A neighbour's kernel that calls itself by the guest's name, and its CPU by a number that the guest
- * does not have, is not one more CPU of the guest: the host says whose vCPU 0 that is, or in a file
- * of folded calls whose process. */
+/* A neighbour's kernel that calls itself by the guest's name, and its CPU by a number that the
+ * guest does not have, is not one more CPU of the guest: the host says whose vCPU 0 that is, or in
+ * a file of folded calls whose process. */
 static void test_namesake(void **state)
 {
 	struct world plain = {.namesake = true, .namesakes_vcpu = 0};
@@ -566,9 +566,9 @@ static void check_refused(const char *history, const struct world *w)
 	assert_string_equal(sonde_facts_cell(facts, 0, 2).s, "events");
 	assert_string_equal(sonde_facts_cell(facts, 0, 3).s, "user");
 	sonde_facts_free(facts);
-	assert_int_equal(sonde_facts_get(&facts, run, "why", sonde_run_begin(run),
-					 sonde_run_end(run), &err),
-			 0);
+	assert_int_equal(
+		sonde_facts_get(&facts, run, "why", sonde_run_begin(run), sonde_run_end(run), &err),
+		0);
 	for (size_t i = 0; i < sonde_facts_nr_rows(facts); i++) {
 		const char *text = sonde_facts_cell(facts, i, 0).s;
 
@@ -639,13 +639,13 @@ static int drop_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_events),   cmocka_unit_test(test_open_blocks),
-		cmocka_unit_test(test_nested),	     cmocka_unit_test(test_nested_alone),
-		cmocka_unit_test(test_lost_call),    cmocka_unit_test(test_events_of_host),
-		cmocka_unit_test(test_folded_calls), cmocka_unit_test(test_history_of_host),
-		cmocka_unit_test(test_forged),	     cmocka_unit_test(test_no_rip),
+		cmocka_unit_test(test_all_events),     cmocka_unit_test(test_open_blocks),
+		cmocka_unit_test(test_nested),	       cmocka_unit_test(test_nested_alone),
+		cmocka_unit_test(test_lost_call),      cmocka_unit_test(test_events_of_host),
+		cmocka_unit_test(test_folded_calls),   cmocka_unit_test(test_history_of_host),
+		cmocka_unit_test(test_forged),	       cmocka_unit_test(test_no_rip),
 		cmocka_unit_test(test_forged_history), cmocka_unit_test(test_namesake),
-		cmocka_unit_test(test_flood),	     cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_flood),	       cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_twins),
 	};
 
