@@ -217,17 +217,25 @@ static bool plain_look(const struct dat_stream *ds, struct packet *p, uint64_t *
 	return packet_look(&run, pages, pages + p->len_bytes, p, next);
 }
 
+/* @last may be shorter: a file's end. */
+static bool same_bytes(const struct page_run *run, const uint8_t *page, const uint8_t *last)
+{
+	size_t left = (size_t)(run->end - last);
+
+	return !memcmp(page, last, left < run->page_size ? left : run->page_size);
+}
+
 /* False when the last page cannot be read: until when it was is not known. */
 static bool plain_ends_well(const struct dat_stream *ds)
 {
 	struct page_run run = dat_stream_run(ds);
 	struct page_look look;
-	const uint8_t *page;
+	const uint8_t *page, *last;
 	uint64_t first, ahead = UINT64_MAX;
 
 	if (run.begin == run.end)
 		return true;
-	page = run.begin + (ds->len_bytes - 1) / run.page_size * run.page_size;
+	page = last = run.begin + (ds->len_bytes - 1) / run.page_size * run.page_size;
 	if (page_judge(&run, page, &look) != PAGE_HOLDS || look.head.time > ds->dat->latest)
 		return false;
 	first = look.head.time;
@@ -239,11 +247,14 @@ static bool plain_ends_well(const struct dat_stream *ds)
 			continue;
 		if (head.time < first)
 			first = head.time;
-		if (head.time >= look.head.time && head.time - look.head.time < ahead)
+		if (head.time < look.head.time ||
+		    (head.time == look.head.time && !same_bytes(&run, page, last)))
+			continue;
+		if (head.time - look.head.time < ahead)
 			ahead = head.time - look.head.time;
 	}
 	/* A later one that stands before it is not believed.  If it is near it belongs behind it;
-	 * if it is the same, that is a page of an earlier time. */
+	 * if it is the same, byte for byte, that is a page of an earlier time. */
 	return ahead > look.head.time - first;
 }
 

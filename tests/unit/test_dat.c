@@ -1157,6 +1157,28 @@ static void a_late_page_in_front_of_the_last_is_a_gap_at_the_end(void **state)
 	}
 }
 
+/* A coarse clock gives several pages one time: that says nothing. */
+static void pages_of_one_time_are_no_gap(void **state)
+{
+	struct dat_form form = plain6;
+	struct pages p = {.form = &form};
+	struct opened *o = calloc(1, sizeof(*o));
+
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		page_begin(&p, 1000 + i / 2);
+		page_switch(&p, 0, i & 1 ? 2 : 1, i & 1 ? 1 : 2, "a");
+		page_end(&p);
+	}
+	open_pages(o, &form, &p, 1);
+	read_all(o);
+	assert_false(o->trace->streams[0].cut);
+	assert_int_equal(o->nr, 8);
+	close_opened(o);
+	free(p.b.data);
+	free(o);
+}
+
 /* A record of common fields alone. */
 static void one_short(struct pages *p, uint64_t time, uint16_t id)
 {
@@ -1897,6 +1919,7 @@ int main(void)
 		cmocka_unit_test(a_known_gap_may_hold_what_is_missing),
 		cmocka_unit_test(a_page_of_another_time_is_not_believed),
 		cmocka_unit_test(a_late_page_in_front_of_the_last_is_a_gap_at_the_end),
+		cmocka_unit_test(pages_of_one_time_are_no_gap),
 		cmocka_unit_test(a_page_of_another_cpu_is_not_believed),
 		cmocka_unit_test(threads_tell_nothing_without_switches),
 		cmocka_unit_test(a_first_page_far_too_early_is_not_believed),
