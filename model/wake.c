@@ -298,7 +298,9 @@ void wake_gone(struct cpu *vcpu)
 void wake_polled(struct cpu *host_cpu, const struct event *e)
 {
 	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
-	ns_t begin = ns_since(host_cpu->machine->model->now, e->arg[0]);
+	struct model *m = host_cpu->machine->model;
+	/* It counts ns, and cycles of unknown rate cannot be told from them. */
+	ns_t begin = m->topo->ticks_are_ns ? ns_since(m->now, e->arg[0]) : NS_MIN;
 	struct vcpu *v = vcpu ? &vcpu->vcpu : NULL;
 
 	host_cpu->machine->sees_halts = true;
