@@ -16,6 +16,8 @@ static inline bool number_parse(const char *text, int64_t *out)
 {
 	char *end;
 
+	if ((unsigned char)*text <= ' ') /* blanks, which strtoull() would skip */
+		return false;
 	errno = 0;
 	*out = strtoll(text, &end, 0);
 	if (errno == ERANGE && *text != '-') {
