@@ -343,6 +343,8 @@ static int make_ranks(struct merge *m, const struct merge_input *inputs)
 
 static int feed_open(struct feed *f, const struct merge_input *in, kinds_t want, struct error *err)
 {
+	int ret;
+
 	for (unsigned i = 0; i < 2; i++) {
 		f->batches[i].events = aligned_alloc(64, 2 * MERGE_BATCH * sizeof(struct event));
 		f->batches[i].times = malloc(2 * MERGE_BATCH * sizeof(ns_t));
@@ -353,8 +355,10 @@ static int feed_open(struct feed *f, const struct merge_input *in, kinds_t want,
 	f->last = NS_MIN;
 	f->seam = SEAM_INIT;
 	f->packet_done = in->first_packet;
-	return cursor_init(&f->cursor, in->stream, in->first_packet,
-			   in->stream->nr_packets - in->first_packet, want, err);
+	ret = cursor_init(&f->cursor, in->stream, in->first_packet,
+			  in->stream->nr_packets - in->first_packet, want, err);
+	f->cursor.shows_seams = true;
+	return ret;
 }
 
 static void start_workers(struct merge *m, unsigned threads)

@@ -52,6 +52,33 @@ static inline bool seam_breaks(struct seam *s, const struct event *e, ticks_t *f
 	return breaks;
 }
 
+/* The same for a record of which only the thread is known: what its reader does not hand out. */
+static inline bool seam_breaks_by(struct seam *s, int32_t tid)
+{
+	bool breaks = s->running >= 0 && tid >= 0 && tid != s->running;
+
+	if (unlikely(breaks) && tid == s->leaving)
+		return false;
+	if (tid >= 0)
+		s->leaving = -1;
+	if (unlikely(breaks))
+		s->running = tid;
+	return breaks;
+}
+
+/* ... and what it hands out. */
+static inline void seam_follow(struct seam *s, const struct event *e)
+{
+	if (e->kind == EV_SCHED_SWITCH) {
+		s->leaving = e->arg[0];
+		s->running = e->arg[1];
+	} else if (unlikely(e->kind == EV_LOST)) {
+		s->running = -1;
+	} else {
+		seam_breaks_by(s, e->tid);
+	}
+}
+
 /* The gap as an event; of LOST's arguments the fourth is 1, for nobody said that something was
  * lost. */
 static inline struct event seam_lost(ticks_t from, ticks_t to)

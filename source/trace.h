@@ -261,7 +261,11 @@ struct cursor {
 	uint32_t packet_end;
 	uint64_t from;	       /* ticks */
 	uint64_t records_left; /* UINT64_MAX from cursor_init() */
-	void *buffer;	       /* the reader's own, freed by cursor_release */
+	/* Set after cursor_init(): an event that is not wanted, of another thread than the one that
+	 * wanted ones say runs, is returned, too, as EV_OTHER (source/seam.h).  A reader may not
+	 * know how. */
+	bool shows_seams;
+	void *buffer; /* the reader's own, freed by cursor_release */
 };
 
 int cursor_init(struct cursor *c, struct stream *s, uint32_t first, uint32_t nr, kinds_t want,

@@ -33,6 +33,7 @@ int ctf_cursor_init(struct cursor *c, struct error *err)
 	cur->plan = cur->cs->plan;
 	cur->file = UINT32_MAX;
 	cur->last_tid = -1;
+	cur->seam = SEAM_INIT;
 	if (c->packet && c->packet < c->packet_end && cur->cs->packets[c->packet].indexed)
 		cur->count_before = lost_count(c, cur, c->packet - 1);
 	c->buffer = cur;
@@ -115,8 +116,9 @@ void ctf_cursor_give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos,
 
 static void make_lost(struct cursor *c, struct event *e, uint64_t nr, uint64_t begin, uint64_t end)
 {
-	const struct ctf_cursor *cur = c->buffer;
+	struct ctf_cursor *cur = c->buffer;
 
+	cur->seam.running = -1;
 	memset(e, 0, sizeof(*e));
 	e->time.v = begin;
 	e->kind = EV_LOST;

@@ -3,6 +3,7 @@
 #define SOURCE_CTF_CURSOR_H
 
 #include "source/ctf/reader.h"
+#include "source/seam.h"
 
 #include <stdatomic.h>
 
@@ -51,6 +52,7 @@ struct ctf_cursor {
 	uint64_t ceiling;      /* none may be given out later */
 	uint64_t packet_end;   /* its last time, 0 = not told */
 	const uint8_t *last;   /* its last event so far; NULL: none */
+	struct seam seam;      /* of what is handed out, and with cursor.shows_seams of the rest */
 	int32_t last_tid;      /* ... of those before, of the last one; -1 not known */
 	uint64_t discarded;    /* events lost during it */
 	uint64_t count_before; /* the packet in front's counter of lost events; UINT64_MAX = ? */

@@ -383,6 +383,44 @@ static inline bool is_usual(const struct ctf_stream_plan *sp, const uint8_t *beg
 /* Records come from the page cache, where the processor's own look-ahead ends with each page. */
 #define PREFETCH_BYTES 1024
 
+/* Of an event that is not wanted, but for its thread: whether it shows that others are missing.
+ * Then it is handed out, without arguments. */
+static inline bool shows_seam(struct ctf_cursor *cur, struct event *e)
+{
+	if (likely(!seam_breaks_by(&cur->seam, e->tid)))
+		return false;
+	e->kind = EV_OTHER;
+	memset(e->arg, 0, sizeof(e->arg));
+	return true;
+}
+
+static inline bool shows_seam_quick(struct ctf_cursor *cur, const struct ctf_plan *plan,
+				    const uint8_t *p, struct event *e)
+{
+	if (!plan->is_quick)
+		return false;
+	e->type = plan->type;
+	e->tid = (int32_t)slot_value(&plan->quick.tid, p - plan->fixed_bytes);
+	return shows_seam(cur, e);
+}
+
+/* The record, of a fixed size, that ends at @p, of the event at @begin: what is behind it. */
+static inline const uint8_t *decode_usual(struct cursor *c, struct ctf_cursor *cur,
+					  const struct ctf_plan *plan, const uint8_t *begin,
+					  const uint8_t *p, const uint8_t *safe_end,
+					  struct event *e)
+{
+	const uint8_t *body = p - plan->fixed_bytes;
+
+	if (likely(plan->is_quick && p < safe_end))
+		decode_quick(plan, body, e);
+	else
+		p = decode_slowly(c, cur, plan, begin, body, e);
+	if (unlikely(plan->check_vcpu) && p)
+		check_vcpu(c, cur, e);
+	return p;
+}
+
 static inline __attribute__((always_inline)) unsigned decode_lttng(struct cursor *c,
 								   struct ctf_cursor *cur,
 								   struct event *events,
@@ -392,11 +430,10 @@ static inline __attribute__((always_inline)) unsigned decode_lttng(struct cursor
 	const uint8_t *data = cur->data, *end = data + cur->end / 8;
 	const uint8_t *safe_end = cur->map->data + cur->map->len_bytes - LOAD_SLACK;
 	const uintptr_t place = (uintptr_t)ctf_place(cur->file, cur->file_bit);
-	const bool *wants = c->wants;
-	const uint64_t from = c->from;
+	const bool *wants = c->wants, seams = c->shows_seams;
 	const uint8_t *p = data + cur->pos / 8, *last = cur->last, *before = last;
 	struct clockwork now = cur->now;
-	uint64_t left = c->records_left;
+	uint64_t from = c->from, left = c->records_left;
 	unsigned n = 0;
 
 	for (; n < room && p < end && left; left--) {
@@ -411,29 +448,30 @@ static inline __attribute__((always_inline)) unsigned decode_lttng(struct cursor
 			ctf_cursor_give_up(c, cur, (uint64_t)(begin - data) * 8, CTF_ZEROS);
 			p = NULL;
 		} else if (likely(is_usual(sp, begin, end, compact, &id))) {
-			const uint8_t *body = begin + short_header(compact);
 			const struct ctf_plan *plan = &sp->plans[id.plan];
 			uint32_t time = compact ? load_u32(begin) >> 5 : load_u32(begin + 2);
 			uint64_t t = event_time(c, cur, &now, time, compact ? 27 : 32,
 						(uint64_t)(begin - data) * 8);
 
-			p = body + id.fixed_bytes;
-			if (!wants[id.kind] || t < from)
-				continue;
+			p = begin + short_header(compact) + id.fixed_bytes;
+			if (!wants[id.kind] || t < from) {
+				if (!seams || t < from || p >= safe_end ||
+				    !shows_seam_quick(cur, plan, p, e))
+					continue;
+			} else {
+				p = decode_usual(c, cur, plan, begin, p, safe_end, e);
+			}
 			e->time.v = t;
-			if (likely(plan->is_quick && p < safe_end))
-				decode_quick(plan, body, e);
-			else
-				p = decode_slowly(c, cur, plan, begin, body, e);
-			if (unlikely(plan->check_vcpu) && p)
-				check_vcpu(c, cur, e);
 		} else {
 			p = decode_any(c, cur, &now, begin, compact, e);
-			if (p && (!wants[e->kind] || e->time.v < from))
+			if (p && (!wants[e->kind] || e->time.v < from) &&
+			    (!seams || e->time.v < from || !shows_seam(cur, e)))
 				continue;
 		}
 		if (unlikely(!p))
 			break;
+		if (seams)
+			seam_follow(&cur->seam, e);
 		e->record = (const uint8_t *)(place + (uint64_t)(begin - data) * 8);
 		n++;
 	}

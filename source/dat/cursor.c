@@ -5,6 +5,7 @@
  * that do not hold together (page.h), or are not where their times belong, are gaps.
  */
 #include "source/dat/page.h"
+#include "source/seam.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,6 +49,7 @@ struct dat_cursor {
 	bool probing;	  /* only the time of the last event is asked for */
 	bool gap;	  /* what comes before the next page could not be decoded */
 	bool told_cut;	  /* that the stream's end is missing was handed out */
+	struct seam seam; /* of what is handed out, and with cursor.shows_seams of the rest */
 	bool lost_waits;  /* @lost has to be handed out before the page's records */
 	struct event lost;
 	struct tally tally;
@@ -357,11 +359,19 @@ static inline __attribute__((always_inline)) bool event_fill(struct dat_cursor *
 {
 	const struct dat_events *events = &k->d->events;
 	const struct dat_plan *p = dat_plan_of(events, data, swap);
+	const bool shows_seams = k->c->shows_seams;
 
 	if (unlikely(!p->type))
 		issue(k, DAT_UNKNOWN_ID);
-	if (!wants[p->kind])
-		return false;
+	if (!wants[p->kind]) {
+		int32_t tid = (int32_t)load32(data + events->form.tid_offset, swap);
+
+		if (likely(!shows_seams || !seam_breaks_by(&k->seam, tid)))
+			return false;
+		*e = (struct event){
+			.kind = EV_OTHER, .type = p->type, .tid = tid, .record = record};
+		return true;
+	}
 	e->kind = p->kind;
 	e->type = p->type;
 	e->tid = (int32_t)load32(data + events->form.tid_offset, swap);
@@ -370,6 +380,8 @@ static inline __attribute__((always_inline)) bool event_fill(struct dat_cursor *
 		dat_event_args(e, p, data, len, swap);
 	else
 		dat_event_args_edge(e, p, data, len, swap);
+	if (shows_seams)
+		seam_follow(&k->seam, e);
 	return true;
 }
 
@@ -430,6 +442,7 @@ static unsigned decode(struct dat_cursor *k, struct event *events, unsigned room
 	if (unlikely(k->lost_waits)) {
 		events[0] = k->lost;
 		k->lost_waits = false;
+		k->seam.running = -1;
 		return 1;
 	}
 	return k->d->file.swap ? page_decode(k, events, room, k->c->wants, true)
@@ -460,6 +473,7 @@ int dat_cursor_init(struct cursor *c, struct error *err)
 	k->ds = ds;
 	k->d = ds->dat;
 	k->last_tid = -1;
+	k->seam = SEAM_INIT;
 	for (unsigned i = 0; ds->packed && i < ARRAY_SIZE(k->buf); i++) {
 		k->buf[i] = calloc(1, (size_t)ds->chunk_max + DAT_LOAD_BYTES);
 		if (!k->buf[i])

@@ -3,6 +3,7 @@
 #include "source/perf/reader.h"
 
 #include "base/key_sort.h"
+#include "source/seam.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -19,7 +20,8 @@ struct perf_cursor {
 	uint32_t nr, next;
 	uint64_t base; /* places are counted from here */
 	bool in_packet;
-	bool lost_waits; /* @lost has to be handed out before the items */
+	struct seam seam; /* of what is handed out, and with cursor.shows_seams of the rest */
+	bool lost_waits;  /* @lost has to be handed out before the items */
 	struct event lost;
 	uint64_t last;		 /* time of the last event; never goes back */
 	const uint8_t *last_raw; /* the last tracepoint's own record */
@@ -233,8 +235,14 @@ static bool fill_sample(struct perf_cursor *k, struct event *e, const struct per
 	plan = dat_plan_of(events, raw, false);
 	if (unlikely(!plan->type))
 		issue(k, PERF_UNKNOWN_ID);
-	if (!wants[plan->kind])
-		return false;
+	if (!wants[plan->kind]) {
+		int32_t tid = (int32_t)load_u32(raw + events->form.tid_offset);
+
+		if (likely(!k->c->shows_seams || !seam_breaks_by(&k->seam, tid)))
+			return false;
+		*e = (struct event){.kind = EV_OTHER, .type = plan->type, .tid = tid};
+		return true;
+	}
 	e->kind = plan->kind;
 	e->type = plan->type;
 	e->tid = (int32_t)load_u32(raw + events->form.tid_offset);
@@ -308,6 +316,8 @@ static bool fill(struct perf_cursor *k, struct event *e, const struct sort_item 
 	wanted = r.type == RECORD_COMM ? fill_comm(k, e, &r) : fill_sample(k, e, &r);
 	e->time.v = time;
 	e->record = file + at;
+	if (wanted && k->c->shows_seams)
+		seam_follow(&k->seam, e);
 	return wanted;
 }
 
@@ -321,6 +331,7 @@ unsigned perf_cursor_next(struct cursor *c, struct event *events, unsigned room)
 		if (unlikely(k->lost_waits)) {
 			events[n++] = k->lost;
 			k->lost_waits = false;
+			k->seam.running = -1;
 			continue;
 		}
 		for (; n < room && k->next < k->nr && c->records_left; c->records_left--) {
@@ -342,6 +353,7 @@ int perf_cursor_init(struct cursor *c, struct error *err)
 	c->buffer = k;
 	k->ps = ps;
 	k->p = ps->perf;
+	k->seam = SEAM_INIT;
 	k->items = calloc((size_t)ps->items_max * 2 + 1, sizeof(*k->items));
 	if (!k->items) {
 		perf_cursor_release(c);
