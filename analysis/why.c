@@ -125,7 +125,7 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 	[WHY_MODE] = {"mode", "AS", SONDE_COL_MODE, "what it did"},
 	[WHY_BY_TIME] =
 		{"culprit_time", "ITS PART", SONDE_COL_NS,
-		 "of the cost; of what is unknown: of a vCPU's time, of a VM's waits, or how far off a clock may be"},
+		 "of the cost (of a thread, what is not known is beside its cost); of what is unknown: of a vCPU's time, of a VM's waits, or how far off a clock may be"},
 	[WHY_COUNT] =
 		{"count", "TIMES", SONDE_COL_INT,
 		 "how many stretches, waits, wake-ups or exits these are; how many events were lost"},

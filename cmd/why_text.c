@@ -84,6 +84,17 @@ static struct group group_of(const struct question *q, size_t row, bool *told)
 	return g;
 }
 
+/* Of several verdicts without a main cause nothing says that it is the same one. */
+static const char *what_they_share(const struct question *q, size_t row, bool about_thread)
+{
+	int machine = sonde_facts_column(q->facts, "culprit_machine");
+	bool is_known = verdict_cell(q, row, machine).i >= 0 || *verdict_cell(q, row, q->cause).s;
+
+	if (about_thread)
+		return is_known ? "with the same main culprit" : "whose main culprit is not known";
+	return is_known ? "with the same main cause" : "whose main cause is not known";
+}
+
 static void print_group(const struct invocation *inv, const struct question *q, size_t row,
 			const struct group *g)
 {
@@ -98,16 +109,14 @@ static void print_group(const struct invocation *inv, const struct question *q, 
 	unit_length(all, g->cost, is_ns);
 	unit_length(least, g->least, is_ns);
 	if (opt->slower_than)
-		snprintf(
-			text, sizeof(text),
-			"It is the longest of %s such delays with the same main cause: %s in all, the shortest %s.",
-			nr, all, least);
+		snprintf(text, sizeof(text),
+			 "It is the longest of %s such delays %s: %s in all, the shortest %s.", nr,
+			 what_they_share(q, row, false), all, least);
 	else
 		snprintf(text, sizeof(text),
-			 "It is the worst of %s %s: %s in all, the least of them %s.", nr,
-			 about_thread ? "threads of this name with the same main culprit"
-				      : "verdicts of this kind with the same main cause",
-			 all, least);
+			 "It is the worst of %s %s %s: %s in all, the least of them %s.", nr,
+			 about_thread ? "threads of this name" : "verdicts of this kind",
+			 what_they_share(q, row, about_thread), all, least);
 	paragraph_print(&inv->screen, "           ", text);
 }
 

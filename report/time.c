@@ -228,15 +228,16 @@ static int clip_window(const struct time_base *base, const char *text, ns_t *beg
 	char hint[256];
 
 	unit_hint(base, text, hint, sizeof(hint));
-	if (*begin > *end)
-		return fail(err, -ERANGE, "the window \"%s\" ends before it begins%s", text, hint);
-	if (*begin == *end)
-		return fail(err, -ERANGE, "the window \"%s\" is empty", text);
+	/* First: with one side left out, the other one is compared with an end of the run. */
 	if (*end <= base->begin || *begin >= base->end)
 		return fail(err, -ERANGE,
 			    "the window \"%s\" is outside the run, which lasts from %s to %s%s",
 			    text, unit_time(from, base->begin, base->ticks_are_ns),
 			    unit_time(to, base->end, base->ticks_are_ns), hint);
+	if (*begin > *end)
+		return fail(err, -ERANGE, "the window \"%s\" ends before it begins%s", text, hint);
+	if (*begin == *end)
+		return fail(err, -ERANGE, "the window \"%s\" is empty", text);
 	*begin = *begin < base->begin ? base->begin : *begin;
 	*end = *end > base->end ? base->end : *end;
 	return 0;

@@ -171,6 +171,27 @@ run 0 "$sonde" why "$scratch/cut.sonde"
 says out "1 gap of"
 not_says out "arger buffers" # a file that is cut off has none
 
+# Threads of which it is mostly not known who kept them from running have no culprit in common.
+"$sonde" analyze -q samples/lttng/host0 samples/lttng/vm-a-n -o "$scratch/apart.sonde" 2>"$scratch/err"
+for asked in "" "--slower-than 1ms"; do
+	# shellcheck disable=SC2086 # no or two words
+	COLUMNS=1000 run 0 "$sonde" why "$scratch/apart.sonde" -n 1000 $asked
+	python3 - "$scratch/out" <<'END' || fail "what nobody knows is told as one culprit"
+import re, sys
+unit = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
+def time(words, verdict):
+    found = re.search(words.replace("TIME", "([0-9.]+) (s|ms|us|ns)"), verdict)
+    return float(found[1]) * unit[found[2]] if found else 0
+groups = 0
+for verdict in open(sys.argv[1]).read().split("\n\n"):
+    unknown = time("or TIME (?:of that )?it is not known who had", verdict)
+    if " main c" in verdict and 2 * unknown > time("did not run for TIME", verdict):
+        groups += 1
+        assert re.search("whose main (culprit|cause) is not known", verdict), verdict
+assert groups >= 2, groups
+END
+done
+
 run 2 "$sonde" why "$history" --vm vm-c
 says err 'there is no machine "vm-c"; sonde tree lists them'
 run 2 "$sonde" why "$history" --task nobody
