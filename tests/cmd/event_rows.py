@@ -27,10 +27,10 @@ SKIPPED = 0x184d2a50
 # without their handlers, and test_dialect holds that tracers' names lead to them.
 IN_UNIT_TESTS = {
     "model_throttle": ["CPU_THROTTLE", "CPU_UNTHROTTLE", "CGROUP_MKDIR", "CGROUP_ATTACH"],
-    "model_cpu": ["CPUHP_ENTER", "CPUHP_EXIT", "FREE", "STATEDUMP_PID_NS"],
+    "model_cpu": ["CPUHP_ENTER", "CPUHP_EXIT", "FREE", "STATEDUMP_PID_NS", "NEW_TASK"],
     "model_calls": ["KVM_NESTED_HYPERCALL"],
     "model_wake": ["KVM_MSI_SET_IRQ", "KVM_SET_IRQ", "KVM_APIC_IPI"],
-    "model_request": ["KVM_MMIO"],
+    "model_request": ["KVM_MMIO", "KVM_INJ_VIRQ"],
     "model_vcpu": ["KVM_MMU_GET_PAGE"],
 }
 # Beside states: what tables say that no state does.
