@@ -53,11 +53,12 @@ static struct series known_series(const struct measure *m, uint32_t slices, unsi
 	return *nr > 1 ? series_of(values, *nr) : (struct series){.nr = *nr};
 }
 
-/* Where one run knows user from kernel and the other does not, what is left over differs by that.
- */
-static bool same_rest(const struct comparison *c, const struct measure *m)
+static enum measure_needs needs_of(const struct comparison *c, const struct measure *m)
 {
-	return !known_slices(&c->before, m, NEEDS_CODE) == !known_slices(&c->after, m, NEEDS_CODE);
+	if (m->or_state && !known_slices(&c->before, m, m->needs) &&
+	    !known_slices(&c->after, m, m->needs))
+		return NEEDS_STATE;
+	return m->needs;
 }
 
 /* Only a VM's own trace names its threads. */
@@ -71,6 +72,26 @@ static bool same_view(const struct comparison *c, const char *machine)
 	sonde_machine_get(c->match->before, row, &m[0]);
 	sonde_machine_get(c->match->after, c->match->to_after[row], &m[1]);
 	return m[0].traced == m[1].traced;
+}
+
+/* What is around a machine shows in its time: its host's trace tells when it did not run. */
+static bool same_place(const struct comparison *c, const char *machine)
+{
+	int64_t before = sonde_find_machine(c->match->before, machine);
+	struct sonde_machine m[2];
+
+	while (before >= 0 && c->match->to_after[before] >= 0) {
+		int64_t after = c->match->to_after[before];
+
+		sonde_machine_get(c->match->before, before, &m[0]);
+		sonde_machine_get(c->match->after, after, &m[1]);
+		if (m[0].parent < 0 && m[1].parent < 0)
+			return true;
+		if (m[0].parent < 0 || c->match->to_after[m[0].parent] != m[1].parent)
+			return false;
+		before = m[0].parent;
+	}
+	return false;
 }
 
 static bool has(const struct sonde_run *run, int64_t machine, int cpu)
@@ -94,13 +115,14 @@ static void add_pair(struct comparison *c, const struct measure *of, const struc
 		     const struct measure *after)
 {
 	struct pair *p = &c->pairs[c->nr];
+	enum measure_needs needs = needs_of(c, of);
 
 	*p = (struct pair){.measure = of, .absent = absent_in(c->match, of)};
-	p->before = known_series(before, known_slices(&c->before, of, of->needs), &p->known[0]);
-	p->after = known_series(after, known_slices(&c->after, of, of->needs), &p->known[1]);
+	p->before = known_series(before, known_slices(&c->before, of, needs), &p->known[0]);
+	p->after = known_series(after, known_slices(&c->after, of, needs), &p->known[1]);
 	p->told = !*p->absent && p->known[0] >= COMPARE_SLICES_MIN &&
 		  p->known[1] >= COMPARE_SLICES_MIN && (of->is_share || c->same_unit) &&
-		  same_view(c, of->by) && (!of->is_rest_of_code || same_rest(c, of));
+		  same_view(c, of->by) && same_place(c, of->machine);
 	if (*p->absent)
 		p->known[!strcmp(p->absent, "after")] = 0;
 	if (p->told && !matters(p))

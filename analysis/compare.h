@@ -18,9 +18,11 @@
 /* What must be known in a slice for a measure's value there to count.  Where it is not, the value
  * is what was seen, and may be any amount too small. */
 enum measure_needs {
-	NEEDS_STATE, /* what the vCPU, or the machine's CPUs, did at all */
-	NEEDS_CODE,  /* and of the guest's code, whether user or kernel */
-	NEEDS_CAUSE, /* and what its waits were for */
+	NEEDS_STATE,   /* what the vCPU, or the machine's CPUs, did at all */
+	NEEDS_CODE,    /* and of the guest's code, whether user, kernel or a nested VM's */
+	NEEDS_CAUSE,   /* and what its waits were for */
+	NEEDS_CULPRIT, /* and what of a traced machine kept it off the CPU */
+	NEEDS_ORIGIN,  /* and of which nested VM's code exits were */
 	NR_NEEDS
 };
 
@@ -31,9 +33,9 @@ struct measure {
 	bool is_share; /* values are parts of 1; else they are counts per second */
 	bool in_cpus;  /* the share is of one CPU: of n CPUs it is n at most */
 	enum measure_needs needs;
-	/* It has what is told otherwise where a machine's trace says more: "user or kernel not
-	 * known" shrinks when the guest is traced. */
-	bool is_rest_of_code;
+	/* A run may not tell at all what it needs, as that of a host alone.  Where neither does,
+	 * both leave out the same, and NEEDS_STATE is enough. */
+	bool or_state;
 	const char *by; /* NULL, or the machine whose own trace tells this measure from others */
 	double values[COMPARE_SLICES];
 	uint32_t next; /* the next of the same hash, counted from 1; 0 none */
@@ -75,7 +77,12 @@ const char *measures_machine(const struct measures *m, const struct sonde_run *r
 /* known.c: in which slices a measure's values count, a bit each. */
 uint32_t known_slices(const struct measures *m, const struct measure *measure,
 		      enum measure_needs needs);
-/* Takes down what is known in slice @slice, [begin, end). */
+/* Takes down that of slice @slice @part of @of is not known: too much or not.  false: memory is
+ * out. */
+bool known_lacks(struct measures *m, const char *machine, int cpu, unsigned slice,
+		 enum measure_needs needs, int64_t part, int64_t of);
+/* Takes down what is known in slice @slice, [begin, end), but for NEEDS_CULPRIT and NEEDS_ORIGIN.
+ */
 int known_take(struct measures *m, struct sonde_run *run, unsigned slice, ns_t begin, ns_t end,
 	       const struct sonde_facts *states, struct error *err);
 

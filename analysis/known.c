@@ -62,9 +62,15 @@ static bool forget(struct measures *m, const char *machine, int cpu, unsigned sl
 	return k != NULL;
 }
 
-static bool is_much(int64_t part_ns, int64_t of_ns)
+static bool is_much(int64_t part, int64_t of)
 {
-	return share_ppm(part_ns, of_ns) > UNKNOWN_MAX_PPM;
+	return share_ppm(part, of) > UNKNOWN_MAX_PPM;
+}
+
+bool known_lacks(struct measures *m, const char *machine, int cpu, unsigned slice,
+		 enum measure_needs needs, int64_t part, int64_t of)
+{
+	return forget(m, machine, cpu, slice, needs, is_much(part, of));
 }
 
 static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
@@ -72,12 +78,14 @@ static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
 {
 	int64_t unknown = facts_named(states, row, "unknown").i,
 		total = facts_named(states, row, "total").i;
+	int64_t off = facts_named(states, row, "ready_unknown").i;
 	const bool is_unknown[NR_NEEDS] = {
-		[NEEDS_STATE] =
-			is_much(unknown + facts_named(states, row, "ready_unknown").i, total),
+		[NEEDS_STATE] = is_much(unknown + off, total),
 		[NEEDS_CODE] = is_much(unknown + facts_named(states, row, "guest").i, total),
 		[NEEDS_CAUSE] =
 			is_much(unknown + facts_named(states, row, "wait_unknown").i, total),
+		[NEEDS_CULPRIT] = is_much(unknown + off, total),
+		[NEEDS_ORIGIN] = is_much(unknown + off, total),
 	};
 	struct sonde_cpu cpu;
 	const char *machine;

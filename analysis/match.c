@@ -37,7 +37,7 @@ static int put_told(struct match *m, const struct match_pair *pairs, unsigned nr
 			return fail(err, -ENOENT, "the %s run has no machine \"%s\"",
 				    before < 0 ? "first" : "second",
 				    before < 0 ? pairs[i].before : pairs[i].after);
-		if (m->to_after[before] == after) /* the outermost are each other's anyway */
+		if (m->to_after[before] == after) /* said twice */
 			continue;
 		if (m->to_after[before] >= 0 || m->to_before[after] >= 0)
 			return fail(err, -ENOENT, "\"%s\" and \"%s\": one has a match already",
@@ -45,6 +45,16 @@ static int put_told(struct match *m, const struct match_pair *pairs, unsigned nr
 		put(m, before, after, MATCH_TOLD);
 	}
 	return 0;
+}
+
+/* The outermost are each other's by their place, unless a name tells that one was a VM in the other
+ * run, as where a host's trace is missing. */
+static void put_outermost(struct match *m)
+{
+	if (sonde_nr_machines(m->before) && sonde_nr_machines(m->after) && m->to_before[0] < 0 &&
+	    m->to_after[0] < 0 && sonde_find_machine(m->before, name_of(m->after, 0)) <= 0 &&
+	    sonde_find_machine(m->after, name_of(m->before, 0)) <= 0)
+		put(m, 0, 0, MATCH_OUTERMOST);
 }
 
 static void put_named(struct match *m)
@@ -216,10 +226,9 @@ int match_make(struct match *m, const struct sonde_run *before, const struct son
 		match_release(m);
 		return fail(err, -ENOMEM, "out of memory");
 	}
-	if (sonde_nr_machines(before) && sonde_nr_machines(after))
-		put(m, 0, 0, MATCH_OUTERMOST);
 	ret = put_told(m, pairs, nr, err);
 	if (!ret) {
+		put_outermost(m);
 		put_named(m);
 		ret = put_shaped(m);
 		if (ret || !name_all(m))

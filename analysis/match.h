@@ -8,10 +8,10 @@
 /*
  * Which machine of one run is which of another.
  *
- * The outermost machines are each other's, whatever they are called.  Then those that the user
- * says, those of one name, and by structure: of VMs in machines that are each other's, and that no
- * name tells, those that are alone in having so many vCPUs and so many VMs in them.  What stays
- * open is in one of the runs only.
+ * Those that the user says come first.  Then the outermost machines are each other's, whatever they
+ * are called, unless one is called as a VM of the other run.  Then those of one name, and by
+ * structure: of VMs in machines that are each other's, and that no name tells, those that are alone
+ * in having so many vCPUs and so many VMs in them.  What stays open is in one of the runs only.
  */
 enum match_by { MATCH_NONE, MATCH_OUTERMOST, MATCH_TOLD, MATCH_NAME, MATCH_STRUCTURE };
 

@@ -13,6 +13,9 @@ struct taker {
 	struct sonde_run *run;
 	ns_t begin, end; /* of the slice */
 	unsigned slice;
+	/* Owned, for each CPU and each machine of the run: what of the slice at hand tells no
+	 * culprit of its preemptions; of its exits, how many there are, and without an origin. */
+	int64_t *no_culprit_ns, *exits, *no_origin;
 	struct error *err;
 };
 
@@ -111,7 +114,8 @@ static int take_machine(struct taker *t, const struct sonde_facts *f, size_t row
 
 static enum measure_needs needs_of(const char *state)
 {
-	if (!strcmp(state, "user") || !strcmp(state, "kernel"))
+	if (!strcmp(state, "user") || !strcmp(state, "kernel") || !strcmp(state, "guest") ||
+	    !strcmp(state, "nested"))
 		return NEEDS_CODE;
 	return !strncmp(state, "wait_", 5) ? NEEDS_CAUSE : NEEDS_STATE;
 }
@@ -142,10 +146,21 @@ static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
 			continue;
 		snprintf(what, sizeof(what), "%s", a->columns[c].help);
 		like.needs = needs_of(a->columns[c].name);
-		like.is_rest_of_code = !strcmp(a->columns[c].name, "guest");
+		like.or_state = !strcmp(a->columns[c].name, "guest") ||
+				!strcmp(a->columns[c].name, "nested");
 		ret = add(t, &like, of_slice(t, sonde_facts_cell(f, row, c).i));
 	}
 	return ret;
+}
+
+/* Code of a traced machine of which its trace, here, does not say whose. */
+static bool is_culprit_known(const struct taker *t, int64_t machine, enum sonde_mode mode)
+{
+	struct sonde_machine m;
+
+	if (mode == SONDE_MODE_GUEST)
+		return !sonde_machine_get(t->run, machine, &m) && !m.traced;
+	return mode != SONDE_MODE_UNKNOWN;
 }
 
 static int take_preemption(struct taker *t, const struct sonde_facts *f, size_t row)
@@ -153,37 +168,47 @@ static int take_preemption(struct taker *t, const struct sonde_facts *f, size_t 
 	struct sonde_thread thread;
 	struct sonde_cpu cpu;
 	char what[200];
-	struct measure like = {.what = what, .is_share = true};
-	int64_t mode = facts_named(f, row, "mode").i;
+	struct measure like = {.what = what, .is_share = true, .needs = NEEDS_CULPRIT};
+	enum sonde_mode mode = (enum sonde_mode)facts_named(f, row, "mode").i;
+	int64_t machine = facts_named(f, row, "culprit_machine").i;
+	int64_t vcpu = facts_named(f, row, "vcpu").i, total = facts_named(f, row, "total").i;
 
-	sonde_cpu_get(t->run, facts_named(f, row, "vcpu").i, &cpu);
+	sonde_cpu_get(t->run, vcpu, &cpu);
 	like.machine = machine_name(t, cpu.machine);
 	like.cpu = cpu.number;
-	like.by = machine_name(t, facts_named(f, row, "culprit_machine").i);
+	like.by = machine_name(t, machine);
+	if (!is_culprit_known(t, machine, mode))
+		t->no_culprit_ns[vcpu] += total;
 	/* Numbers of threads mean nothing in another run. */
 	if (!sonde_thread_get(t->run, facts_named(f, row, "culprit").i, &thread) && thread.vcpu < 0)
 		snprintf(what, sizeof(what), "it was kept off the CPU by %s of %s", thread.comm,
 			 like.by);
 	else
 		snprintf(what, sizeof(what), "it was kept off the CPU by %s of %s",
-			 sonde_mode_name((enum sonde_mode)mode), like.by);
-	return add(t, &like, of_slice(t, facts_named(f, row, "total").i));
+			 sonde_mode_name(mode), like.by);
+	return add(t, &like, of_slice(t, total));
 }
 
 static int take_exits(struct taker *t, const struct sonde_facts *f, size_t row)
 {
 	const char *name = sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "name")).s;
 	int64_t vm = facts_named(f, row, "vm").i, from = facts_named(f, row, "from").i;
+	int64_t count = facts_named(f, row, "count").i;
 	char what[200];
 	struct measure like = {.machine = machine_name(t, vm), .cpu = -1, .what = what};
 	double seconds = (double)(t->end - t->begin) / 1e9;
 
-	if (from == vm)
+	t->exits[vm] += count;
+	t->no_origin[vm] += from < 0 ? count : 0;
+	if (from == vm) {
 		snprintf(what, sizeof(what), "%s exits", *name ? name : "unnamed");
-	else
+	} else {
 		snprintf(what, sizeof(what), "%s exits of %s in it", *name ? name : "unnamed",
 			 machine_name(t, from));
-	return add(t, &like, (double)facts_named(f, row, "count").i / seconds);
+		like.needs = NEEDS_ORIGIN;
+		like.or_state = true;
+	}
+	return add(t, &like, (double)count / seconds);
 }
 
 static const struct {
@@ -195,6 +220,29 @@ static const struct {
 	{&preemption_analysis, take_preemption},
 	{&exits_analysis, take_exits},
 };
+
+/* What the rows of the slice's tables leave open. */
+static bool take_open(struct taker *t)
+{
+	bool fits = true;
+
+	for (int64_t row = 0; row < sonde_nr_cpus(t->run) && fits; row++) {
+		struct sonde_cpu cpu;
+
+		sonde_cpu_get(t->run, row, &cpu);
+		fits = !t->no_culprit_ns[row] ||
+		       known_lacks(t->m, machine_name(t, cpu.machine), cpu.number, t->slice,
+				   NEEDS_CULPRIT, t->no_culprit_ns[row], t->end - t->begin);
+		t->no_culprit_ns[row] = 0;
+	}
+	for (int64_t row = 0; row < sonde_nr_machines(t->run) && fits; row++) {
+		fits = !t->no_origin[row] ||
+		       known_lacks(t->m, machine_name(t, row), -1, t->slice, NEEDS_ORIGIN,
+				   t->no_origin[row], t->exits[row]);
+		t->exits[row] = t->no_origin[row] = 0;
+	}
+	return fits;
+}
 
 static int take_slice(struct taker *t)
 {
@@ -212,6 +260,27 @@ static int take_slice(struct taker *t)
 			ret = known_take(t->m, t->run, t->slice, t->begin, t->end, f, t->err);
 		sonde_facts_free(f);
 	}
+	return ret || take_open(t) ? ret : fail(t->err, -ENOMEM, "out of memory");
+}
+
+static int take_slices(struct taker *t, ns_t begin, ns_t step)
+{
+	size_t machines = (size_t)sonde_nr_machines(t->run) + 1;
+	int ret = 0;
+
+	t->no_culprit_ns = calloc((size_t)sonde_nr_cpus(t->run) + 1, sizeof(*t->no_culprit_ns));
+	t->exits = calloc(machines, sizeof(*t->exits));
+	t->no_origin = calloc(machines, sizeof(*t->no_origin));
+	if (!t->no_culprit_ns || !t->exits || !t->no_origin)
+		ret = fail(t->err, -ENOMEM, "out of memory");
+	for (t->slice = 0; t->slice < COMPARE_SLICES && !ret; t->slice++) {
+		t->begin = begin + step * (ns_t)t->slice;
+		t->end = t->begin + step;
+		ret = take_slice(t);
+	}
+	free(t->no_culprit_ns);
+	free(t->exits);
+	free(t->no_origin);
 	return ret;
 }
 
@@ -220,22 +289,15 @@ int measures_take(struct measures *m, struct sonde_run *run, const char *const *
 {
 	struct taker t = {.m = m, .run = run, .err = err};
 	ns_t step = (end - begin) / COMPARE_SLICES;
+	int ret;
 
 	*m = (struct measures){.names = names};
 	if (step <= 0)
 		return fail(err, -ERANGE, "the window is too short to be compared");
-	for (t.slice = 0; t.slice < COMPARE_SLICES; t.slice++) {
-		int ret;
-
-		t.begin = begin + step * (ns_t)t.slice;
-		t.end = t.begin + step;
-		ret = take_slice(&t);
-		if (ret) {
-			measures_release(m);
-			return ret;
-		}
-	}
-	return 0;
+	ret = take_slices(&t, begin, step);
+	if (ret)
+		measures_release(m);
+	return ret;
 }
 
 void measures_release(struct measures *m)

@@ -459,7 +459,7 @@ static bool say_classes(struct sentence *s, const struct loser *loser)
 		told |= 1u << i;
 	}
 	if (rest > 0)
-		say_class(s, nr, rest, "it was something else");
+		say_class(s, nr, rest, "it was one of several smaller causes");
 	say(s, ".");
 	return true;
 }

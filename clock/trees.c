@@ -121,6 +121,16 @@ static void name_nested(const struct sample *s, char *out, size_t room)
 	}
 }
 
+/* Whether a VM of L0 that is traced ran guests: then L0's nested guests may be that one's. */
+static bool has_traced_hypervisor(const struct candidate *list, unsigned nr, unsigned l0)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		if (list[i].parent == (int)l0 && list[i].sample->stays.nr)
+			return true;
+	}
+	return false;
+}
+
 /* L0 saw it run, in a VM that has no trace: its place is known, and its clock as far as all was
  * read. */
 static void explain_between(struct candidate *c, const struct candidate *l0,
@@ -145,7 +155,7 @@ static void explain_between(struct candidate *c, const struct candidate *l0,
 	memset(&c->fit.model, 0, sizeof(c->fit.model));
 }
 
-static void explain(struct candidate *list, unsigned i, int root, unsigned l0,
+static void explain(struct candidate *list, unsigned nr, unsigned i, int root, unsigned l0,
 		    struct topology_apart *out)
 {
 	struct candidate *c = &list[i];
@@ -171,7 +181,11 @@ static void explain(struct candidate *list, unsigned i, int root, unsigned l0,
 	else if (c->declared->hypervisor)
 		snprintf(out->why, sizeof(out->why),
 			 "it runs in a VM, but in none of the machines of which there are traces");
-	else if (*threads && !c->sample->stays.nr)
+	else if (c->sample->trace->nr_streams && !tells_of_cpus(c->sample->trace))
+		snprintf(out->why, sizeof(out->why),
+			 "none of its events that could be read says what a CPU does; sonde check "
+			 "tells what it has");
+	else if (*threads && !c->sample->stays.nr && !has_traced_hypervisor(list, nr, l0))
 		snprintf(out->why, sizeof(out->why),
 			 "nothing in the traces says which machine it runs in. %.40s ran nested "
 			 "guests in thread%s %s: if it is one of them, add the trace of its host, "
@@ -208,7 +222,7 @@ int trees_order(struct candidate *list, unsigned nr, unsigned *order, struct top
 		int root = root_of(list, nr, i);
 
 		if (root != l0)
-			explain(list, i, root, (unsigned)l0, &apart[i]);
+			explain(list, nr, i, root, (unsigned)l0, &apart[i]);
 	}
 	return done == nr ? 0
 			  : fail(err, -EXDEV, "%u of %u traces cannot be placed beside the others",

@@ -3,6 +3,7 @@
 #include "analysis/compare.h"
 #include "analysis/facts.h"
 #include "cmd/compare_text.h"
+#include "cmd/missing.h"
 #include "report/csv.h"
 #include "report/facts.h"
 
@@ -47,6 +48,7 @@ static void print_json(const struct invocation *inv, const struct comparison *p)
 		json_str(&j, "file", inv->operands[i]);
 		json_int(&j, "begin", p->begin[i]);
 		json_int(&j, "end", p->end[i]);
+		missing_json(&j, p->runs[i], p->begin[i], p->end[i]);
 		json_end(&j);
 	}
 	json_begin_array(&j, "matched");

@@ -2,6 +2,7 @@
 #include "cmd/compare_text.h"
 #include "analysis/facts.h"
 #include "base/units.h"
+#include "cmd/missing.h"
 #include "report/facts.h"
 #include "report/paragraph.h"
 
@@ -350,6 +351,9 @@ void comparison_print(const struct invocation *inv, const struct comparison *p, 
 		unit_length(length[i], p->end[i] - p->begin[i], sonde_run_ticks_are_ns(p->runs[i]));
 	fprintf(inv->screen.out, "%s of %s, against %s of %s before\n", length[1], inv->operands[1],
 		length[0], inv->operands[0]);
+	for (unsigned i = 0; i < 2; i++)
+		missing_print_of(inv, i ? "after: " : "before: ", p->runs[i], p->begin[i],
+				 p->end[i]);
 	print_matches(inv, p);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		uint64_t most = kinds[i].proven ? TOP_DEFAULT : TOP_UNPROVEN_DEFAULT;

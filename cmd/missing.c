@@ -12,8 +12,8 @@
 
 #define LOSS_TEXT 400
 
-static void print_not_known(const struct invocation *inv, struct sonde_run *run, int64_t begin,
-			    int64_t end)
+static void print_not_known(const struct invocation *inv, const char *lead, struct sonde_run *run,
+			    int64_t begin, int64_t end)
 {
 	bool is_ns = sonde_run_ticks_are_ns(run);
 	char share[UNIT_TEXT], length[UNIT_TEXT];
@@ -22,7 +22,7 @@ static void print_not_known(const struct invocation *inv, struct sonde_run *run,
 
 	if (not_known_find(&of, run, begin, end) || !of.time_ns)
 		return;
-	fprintf(inv->screen.out, "%s of the CPU time is not known: %s",
+	fprintf(inv->screen.out, "%s%s of the CPU time is not known: %s", lead,
 		unit_share(share, share_ppm(of.time_ns, of.all_ns)),
 		unit_length(length, of.time_ns, is_ns));
 	if (!unseen_find(&unseen, run, begin, end, of.time_ns) && unseen.lost)
@@ -54,11 +54,25 @@ static void loss_text(char *buf, size_t room, struct sonde_run *run, const struc
 		 sonde_machine_get(run, l->machine, &m) ? "an unknown machine" : m.name, when);
 }
 
-/* The longest in the window, and how many there are. */
-static void print_gaps(const struct invocation *inv, struct sonde_run *run, int64_t begin,
-		       int64_t end)
+/* A gap in a host's trace hides what all its VMs did: it comes before one in theirs. */
+static bool hides_more(const struct sonde_run *run, const struct sonde_loss *a, int64_t length,
+		       const struct sonde_loss *than, int64_t most)
 {
-	struct sonde_loss l, longest = {0};
+	struct sonde_machine of_a, of_than;
+
+	if (most < 0)
+		return true;
+	if (sonde_machine_get(run, a->machine, &of_a) ||
+	    sonde_machine_get(run, than->machine, &of_than) || of_a.level == of_than.level)
+		return length > most;
+	return of_a.level < of_than.level;
+}
+
+/* The worst in the window, and how many there are. */
+static void print_gaps(const struct invocation *inv, const char *lead, struct sonde_run *run,
+		       int64_t begin, int64_t end)
+{
+	struct sonde_loss l, worst = {0};
 	char loss[LOSS_TEXT], more[64] = "", text[LOSS_TEXT + 100];
 	int64_t nr = 0, most = -1;
 
@@ -68,31 +82,43 @@ static void print_gaps(const struct invocation *inv, struct sonde_run *run, int6
 		if (l.begin >= end || l.end < begin)
 			continue;
 		nr++;
-		if (length <= most)
+		if (!hides_more(run, &l, length, &worst, most))
 			continue;
 		most = length;
-		longest = l;
+		worst = l;
 	}
 	if (!nr)
 		return;
-	loss_text(loss, sizeof(loss), run, &longest);
+	loss_text(loss, sizeof(loss), run, &worst);
 	if (nr > 1)
 		snprintf(more, sizeof(more), ", and in %" PRId64 " more gap%s", nr - 1,
 			 nr == 2 ? "" : "s");
 	snprintf(text, sizeof(text), "%s%s: sonde report -s loss", loss, more);
-	paragraph_print(&inv->screen, "", text);
+	paragraph_print(&inv->screen, lead, text);
+}
+
+void missing_print_of(const struct invocation *inv, const char *lead, struct sonde_run *run,
+		      int64_t begin, int64_t end)
+{
+	int64_t nr = sonde_nr_left_outs(run);
+
+	print_not_known(inv, lead, run, begin, end);
+	print_gaps(inv, lead, run, begin, end);
+	if (nr)
+		fprintf(inv->screen.out,
+			"%s%" PRId64 " trace%s left out: sonde report -s left_out says why\n", lead,
+			nr, nr == 1 ? " is" : "s are");
 }
 
 void missing_print(const struct invocation *inv, struct sonde_run *run, int64_t begin, int64_t end)
 {
-	int64_t nr = sonde_nr_left_outs(run);
+	missing_print_of(inv, "", run, begin, end);
+}
 
-	print_not_known(inv, run, begin, end);
-	print_gaps(inv, run, begin, end);
-	if (nr)
-		fprintf(inv->screen.out,
-			"%" PRId64 " trace%s left out: sonde report -s left_out says why\n", nr,
-			nr == 1 ? " is" : "s are");
+void missing_json(struct json *j, const struct sonde_run *run, int64_t begin, int64_t end)
+{
+	json_int(j, "left_out", sonde_nr_left_outs(run));
+	json_int(j, "gaps", missing_gaps(run, begin, end));
 }
 
 void missing_print_at(const struct invocation *inv, struct sonde_run *run, int64_t at)

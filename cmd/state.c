@@ -150,6 +150,7 @@ static int print_json(const struct invocation *inv, struct sonde_run *run, int64
 
 	json_begin_object(&j, NULL);
 	json_int(&j, "at", at);
+	missing_json(&j, run, at, at + 1);
 	json_begin_array(&j, "cpus");
 	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
 		struct sonde_stack stack;

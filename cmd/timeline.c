@@ -151,8 +151,7 @@ static void print_json(const struct invocation *inv, const struct picture *p)
 	json_int(&j, "begin", p->begin);
 	json_int(&j, "end", p->end);
 	json_uint(&j, "width", p->width);
-	json_int(&j, "left_out", sonde_nr_left_outs(p->run));
-	json_int(&j, "gaps", missing_gaps(p->run, p->begin, p->end));
+	missing_json(&j, p->run, p->begin, p->end);
 	json_begin_array(&j, "rows");
 	for (unsigned row = 0; row < p->nr_rows; row++)
 		json_picture_row(&j, p, row);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde why: what cost time, most costly first, in sentences. */
 #include "cmd/command.h"
+#include "cmd/missing.h"
 #include "cmd/why_text.h"
 #include "report/facts.h"
 
@@ -120,6 +121,7 @@ static void print_json(const struct invocation *inv, const struct question *q, i
 	json_int(&j, "begin", begin);
 	json_int(&j, "end", end);
 	json_bool(&j, "ticks_are_ns", sonde_run_ticks_are_ns(q->run));
+	missing_json(&j, q->run, begin, end);
 	json_begin_array(&j, "why");
 	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
 		if (verdict_is_wanted(q, row))

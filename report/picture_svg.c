@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A picture as SVG. */
 #include "report/palette.h"
+#include "report/missing.h"
 #include "report/picture.h"
 #include "report/safe.h"
 #include "base/units.h"
@@ -62,17 +63,19 @@ static void write_style(const struct layout *l)
 
 static void write_head(const struct layout *l)
 {
-	char length[UNIT_TEXT], from[UNIT_TEXT], name[256];
+	char length[UNIT_TEXT], from[UNIT_TEXT], name[256], missing[MISSING_TEXT];
 	struct sonde_machine m;
 
 	sonde_machine_get(l->p->run, 0, &m);
+	missing_line(l->p->run, l->p->begin, l->p->end, missing, sizeof(missing));
 	safe_xml(name, sizeof(name), *m.name ? m.name : "run");
 	unit_length(length, l->p->end - l->p->begin, l->is_ns);
 	unit_time(from, l->p->begin, l->is_ns);
 	fprintf(l->out,
 		"<text class=\"t\" x=\"%u\" y=\"%u\">%s: what really ran on its CPUs, %s from %s%s"
-		"</text>\n",
-		MARGIN, MARGIN + 8, name, length, from, l->is_ns ? " s" : "");
+		"%s%s</text>\n",
+		MARGIN, MARGIN + 8, name, length, from, l->is_ns ? " s" : "", *missing ? "; " : "",
+		missing);
 }
 
 /* One legend entry; returns the x of the next. */

@@ -112,8 +112,11 @@ says out "vm-b: absent in $scratch/inner.sonde"
 not_says out "vm-b vCPU 0"
 run 0 "$sonde" compare "$scratch/inner.sonde" "$history" --format json
 json 'all(r["chance"] == -1 and r["change"] == r["known_before"] == 0 for r in j["compare"] if r["absent"] == "before")'
-json '({r["machine"] for r in j["compare"] if r["absent"]} == {"vm-a (after)", "vm-b"} and
+json '({r["machine"] for r in j["compare"] if r["absent"]} == {"host0", "vm-b"} and
 	{r["absent"] for r in j["compare"]} == {"", "before"})'
+# ... and a VM whose host was recorded in one of them only is that VM in both, of which no time compares.
+json '{m["before"]: m["by"] for m in j["matched"]} == {"vm-a": "name", "vm-a-n": "name"}'
+json 'all(r["chance"] == -1 for r in j["compare"])'
 
 run 2 "$sonde" compare "$history"
 says err "two histories are expected: before and after"

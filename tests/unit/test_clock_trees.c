@@ -168,7 +168,13 @@ static void nested_guests_are_named_as_where_it_may_have_run(void **state)
 	}
 	assert_int_equal(apart(&w), 1 << 5);
 	assert_non_null(strstr(w.apart[5].why, "m0 ran nested guests in threads 166, 167"));
+	/* m1 has a trace, and ran guests: those of m0's threads may be its. */
+	assert_int_equal(stay_list_add(&w.samples[1].stays, 90, 0, 5, 6, false), 0);
+	w.apart[5] = (struct topology_apart){0};
+	assert_int_equal(apart(&w), 1 << 5);
+	assert_non_null(strstr(w.apart[5].why, "nothing in the traces relates it to m0"));
 	free(w.samples[0].stays.list);
+	free(w.samples[1].stays.list);
 }
 
 /* L0 saw it run: its place is known, and its clock where all was read. */
