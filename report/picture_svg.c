@@ -63,11 +63,13 @@ static void write_style(const struct layout *l)
 
 static void write_head(const struct layout *l)
 {
-	char length[UNIT_TEXT], from[UNIT_TEXT], name[256], missing[MISSING_TEXT];
+	char length[UNIT_TEXT], from[UNIT_TEXT], name[256], text[MISSING_TEXT],
+		missing[2 * MISSING_TEXT];
 	struct sonde_machine m;
 
 	sonde_machine_get(l->p->run, 0, &m);
-	missing_line(l->p->run, l->p->begin, l->p->end, missing, sizeof(missing));
+	missing_line(l->p->run, l->p->begin, l->p->end, text, sizeof(text));
+	safe_xml(missing, sizeof(missing), text);
 	safe_xml(name, sizeof(name), *m.name ? m.name : "run");
 	unit_length(length, l->p->end - l->p->begin, l->is_ns);
 	unit_time(from, l->p->begin, l->is_ns);
