@@ -181,10 +181,6 @@ static void explain(struct candidate *list, unsigned nr, unsigned i, int root, u
 	else if (c->declared->hypervisor)
 		snprintf(out->why, sizeof(out->why),
 			 "it runs in a VM, but in none of the machines of which there are traces");
-	else if (c->sample->trace->nr_streams && !tells_of_cpus(c->sample->trace))
-		snprintf(out->why, sizeof(out->why),
-			 "none of its events that could be read says what a CPU does; sonde check "
-			 "tells what it has");
 	else if (*threads && !c->sample->stays.nr && !has_traced_hypervisor(list, nr, l0))
 		snprintf(out->why, sizeof(out->why),
 			 "nothing in the traces says which machine it runs in. %.40s ran nested "
