@@ -110,8 +110,19 @@ static bool is_of_metadata(const struct ctf_trace *ct, const struct ctf_packet_i
 	       !memcmp(info->roles.uuid, ct->meta.uuid, sizeof(ct->meta.uuid));
 }
 
+/* Behind the packet the file ends, or the next one begins. */
+static bool is_followed(const struct ctf_file *cf, const struct ctf_packet_info *info, uint64_t at,
+			const uint8_t key[static CTF_KEY_BYTES])
+{
+	uint64_t len = info->packet_bits / 8, left = cf->map.len_bytes - at;
+
+	return !info->truncated &&
+	       (len == left || (left - len >= CTF_KEY_BYTES &&
+				!memcmp(cf->map.data + at + len, key, CTF_KEY_BYTES)));
+}
+
 /* A packet of another trace stands in front of those that the metadata are of: what the first of
- * these says counts. */
+ * these says counts.  Events may hold what looks like the begin of one: it has none behind it. */
 static void look_further(struct ctf_trace *ct, struct ctf_file *cf, struct ctf_packet_info *info)
 {
 	const uint8_t *data = cf->map.data, *hit;
@@ -120,14 +131,22 @@ static void look_further(struct ctf_trace *ct, struct ctf_file *cf, struct ctf_p
 	uint64_t regs[CTF_REGS] = {0};
 	struct ctf_packet_info found;
 	struct error why = {0};
+	bool any = false;
 
 	memcpy(own.uuid, ct->meta.uuid, sizeof(own.uuid));
 	if (ctf_packet_key(ct, &own, key) < CTF_KEY_BYTES)
 		return;
-	hit = memmem(data, cf->map.len_bytes, key, sizeof(key));
-	if (hit && !ctf_packet_read(ct, hit, cf->map.len_bytes - (uint64_t)(hit - data), regs,
-				    &found, &why))
-		*info = found;
+	for (uint64_t at = 0, len = cf->map.len_bytes;
+	     (hit = memmem(data + at, len - at, key, sizeof(key))); at++) {
+		at = (uint64_t)(hit - data);
+		if (ctf_packet_read(ct, hit, len - at, regs, &found, &why))
+			continue;
+		if (!any || is_followed(cf, &found, at, key))
+			*info = found;
+		if (is_followed(cf, &found, at, key))
+			return;
+		any = true;
+	}
 }
 
 /* The first packet that can be read says what the file is. */

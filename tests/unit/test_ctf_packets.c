@@ -423,6 +423,30 @@ static void a_foreign_first_packet(void **state)
 	close_trace(&o);
 }
 
+/* ... and its events hold what looks like the begin of one of the file's own. */
+static void a_false_packet_in_a_foreign_one(void **state)
+{
+	struct bits b = {0};
+	uint64_t at;
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100, .other_uuid = true}, 3, 0);
+	at = b.pos;
+	b.pos = 1024 * 8;
+	put_packet(&b, &(struct packet_form){.begin = 90, .instance = 9, .cpu = 9}, 3, 0);
+	memset(b.data + 4096, 0, 1024);
+	b.pos = at;
+	put_packet(&b, &(struct packet_form){.begin = 250, .seq_num = 1}, 3, 0);
+	put_packet(&b, &(struct packet_form){.begin = 350, .seq_num = 2}, 3, 0);
+	make_dir(&o);
+	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+	write_bits(&o, "ch0_0", &b);
+	must_open(&o);
+	assert_int_equal(o.trace->streams[0].cpu, 0);
+	assert_int_equal(count(&o, EV_OTHER), 6);
+	close_trace(&o);
+}
+
 /* A packet that says to be another CPU's, or another stream's: it holds together, but not here. */
 static void packets_of_another_stream(void **state)
 {
@@ -1198,6 +1222,7 @@ int main(void)
 		cmocka_unit_test(garbage),
 		cmocka_unit_test(foreign_streams),
 		cmocka_unit_test(a_foreign_first_packet),
+		cmocka_unit_test(a_false_packet_in_a_foreign_one),
 		cmocka_unit_test(packets_of_another_stream),
 		cmocka_unit_test(a_gap_between_packets_without_ends),
 		cmocka_unit_test(garbage_at_the_end),
