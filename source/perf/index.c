@@ -28,7 +28,8 @@ struct walk {
 	uint64_t lost, lost_samples; /* as two kinds of records have it: of the same events */
 	uint64_t forgotten;	     /* up to there */
 	uint32_t tids_looked;
-	uint64_t unplaced, damaged, astray; /* samples that cannot be used */
+	uint64_t unplaced, damaged; /* samples that cannot be used */
+	uint64_t astray;	    /* records, likewise */
 };
 
 /* The first record of a CPU is far from the second: judge_begins() may leave it out. */
@@ -216,6 +217,7 @@ static void drop_later(struct walk *w, struct perf_cpu *c, uint64_t time)
 	perf_order_restart(&c->order, time);
 	c->dropped = true;
 	while (c->nr && (last->max > time || last->before > time)) {
+		w->astray += last->nr;
 		last--;
 		w->x->nr_cpus -= !--c->nr;
 	}
@@ -621,7 +623,7 @@ static void conclude(struct walk *w)
 	}
 	if (w->astray) {
 		t->loss.unknown++;
-		trace_problem(t, "%s: samples skipped whose times are not where they stand: %llu",
+		trace_problem(t, "%s: records skipped whose times are not where they stand: %llu",
 			      t->path, (unsigned long long)w->astray);
 	}
 	if (w->unplaced)

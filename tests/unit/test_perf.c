@@ -98,6 +98,15 @@ static const char *printed(const struct opened *o, unsigned i)
 	return text;
 }
 
+static bool has_problem(const struct opened *o, const char *part)
+{
+	for (unsigned i = 0; i < o->trace->problems.nr; i++) {
+		if (strstr(o->trace->problems.list[i].text, part))
+			return true;
+	}
+	return false;
+}
+
 static void is_lost(const struct event *e, uint64_t nr, uint64_t from, uint64_t to)
 {
 	assert_int_equal(e->kind, EV_LOST);
@@ -584,6 +593,8 @@ static void times_that_go_back_are_a_gap(void **state)
 		static const uint64_t times[] = {1400, 1150, 1750};
 		struct buf b = {0};
 		struct opened *o;
+		unsigned told = 24; /* all that are not there */
+		char words[64];
 
 		for (unsigned i = 0; i < 12; i++) {
 			uint64_t time = i == 4 ? times[wrong] : 1000 + 100 * i;
@@ -604,6 +615,10 @@ static void times_that_go_back_are_a_gap(void **state)
 				assert_int_equal(e->time.v % 100, 0);
 		}
 		assert_int_equal(o->trace->loss.unknown > 0, wrong > 0);
+		for (unsigned i = 0; i < o->nr; i++)
+			told -= o->events[i].kind != EV_LOST;
+		snprintf(words, sizeof(words), "not where they stand: %u", told);
+		assert_true(!wrong || has_problem(o, words));
 		close_opened(o);
 	}
 }
