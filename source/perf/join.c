@@ -233,6 +233,7 @@ static uint64_t put_records(struct join *j, const struct mapfile *map, uint64_t 
 	ZSTD_DCtx_reset(j->zstd, ZSTD_reset_session_only);
 	j->nr = 0;
 	j->last_at = 0;
+	j->too_long = false;
 	for (struct perf_record r; at < end && !j->failed; at = r.next) {
 		if (!perf_record_read(map->data, at, end, &r))
 			return at;

@@ -215,6 +215,21 @@ def check_expansion(file, folder):
     lib.check(got == [line for line in events(folder / "plain") if " lost" not in line], f"{len(got)} events in front")
 
 
+def check_expansion_of_one(file, folder):
+    """Of several files, one is that, and another one is damaged: each is told as what it is."""
+    others, cpus = file.split()
+    place = folder / "one expands"
+    place.mkdir()
+    rounds = struct.pack("<IHH", FINISHED_ROUND, 0, 8) * (32 << 17)
+    file.write(place / "data", others, features=ZSTD_FEATURE | DIR_FEATURE)
+    (place / "data.0").write_bytes(packed(rounds))
+    parts = pieces(cpus[1])
+    (place / "data.1").write_bytes(in_records([zstd(parts[0]), b"no zstd", *map(zstd, parts[1:])]))
+    done = checked(place)
+    lib.check(done.returncode == 3 and re.search(r"data\.0, offset \d+: compressed records are far longer", done.stdout)
+              and re.search(r"data\.1, offset \d+: compressed records are damaged", done.stdout), f"{done.returncode}: {done.stdout}")
+
+
 def check_missing(file, paths, folder):
     """A file that is not there is a CPU that is not known; none of them is a refusal."""
     (paths["directory"] / "data.1").unlink()
@@ -271,6 +286,7 @@ def main():
         check_pipe(paths)
         check_silent_damage(file, folder)
         check_other_place(file, folder)
+        check_expansion_of_one(file, folder)
         check_expansion(file, folder)
         check_missing(file, paths, folder)
 
