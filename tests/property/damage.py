@@ -400,10 +400,14 @@ class Perf:
                 "trace"]
 
     def misplaced(self):
-        return [] if self.packed else ["CPUs altered", "times altered", "numbers altered", "records swapped"]
+        if self.packed:
+            return [f"compressed records {how}" for how in ("removed", "doubled", "swapped")]
+        return ["CPUs altered", "times altered", "numbers altered", "records swapped"]
 
     def misplace(self, rng, data, kind):
         """Of some samples, one behind the other, a field is another; or they stand in another order."""
+        if self.packed:
+            return self.misplace_packed(rng, data, kind)
         samples = [at for at in self.borders(data) if struct.unpack_from("<I", data, at)[0] == PERF_SAMPLE]
         nr = rng.choice([1, 1, 5, 50])
         first = rng.randrange(len(samples) - nr)
@@ -419,6 +423,21 @@ class Perf:
             begin, end, next_ = samples[first], samples[first + (nr + 1) // 2], samples[first + nr]
             data[begin:next_] = data[end:next_] + data[begin:end]
         return f"{first}+{nr} of {len(samples)}"
+
+    def misplace_packed(self, rng, data, kind):
+        """A part is missing, is there twice, or stands in another's place; of the last ones nothing tells."""
+        parts = [(at, struct.unpack_from("<H", data, at + 6)[0]) for at in self.borders(data)
+                 if struct.unpack_from("<I", data, at)[0] == PERF_COMPRESSED]
+        nr = rng.choice([1, 1, 2, 5])
+        first = rng.randrange(1, len(parts) - 2 * nr - 1)
+        begin, middle, end = parts[first][0], parts[first + nr][0], parts[first + 2 * nr][0]
+        if kind.endswith("removed"):
+            self.remove(data, begin, middle)
+        elif kind.endswith("doubled"):
+            self.insert(data, middle, data[begin:middle])
+        else:
+            data[begin:end] = data[middle:end] + data[begin:middle]
+        return f"{first}+{nr} of {len(parts)}"
 
     def alter_time(self, rng, data, samples, at):
         """By one bit, to a time that is not between the CPU's samples beside it: else nothing tells."""
@@ -444,13 +463,21 @@ class Perf:
 
     def remove(self, data, begin, end):
         """As if these bytes had never been: what the file says of its length is true."""
+        self.move_rest(data, begin - end)
+        del data[begin:end]
+
+    def insert(self, data, at, more):
+        self.move_rest(data, len(more))
+        data[at:at] = more
+
+    def move_rest(self, data, by):
+        """What stands behind the records comes to stand so many bytes later."""
         flags = int.from_bytes(data[self.FLAGS_AT:self.FLAGS_AT + 32], "little")
         for nr in range(flags.bit_count()):
             place = self.at + self.length + 16 * nr
             offset, = struct.unpack_from("<Q", data, place)
-            struct.pack_into("<Q", data, place, offset - (end - begin))
-        struct.pack_into("<Q", data, 48, self.length - (end - begin))
-        del data[begin:end]
+            struct.pack_into("<Q", data, place, offset + by)
+        struct.pack_into("<Q", data, 48, self.length + by)
 
     def keep_hardly_any(self, target):
         data = bytearray(target.read_bytes())
