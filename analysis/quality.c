@@ -184,6 +184,7 @@ static int find_problems(struct sonde_facts *out, struct sonde_run *run, ns_t be
 				       cell_int(p.machine),
 				       cell_int(p.count),
 				       cell_str(p.text),
+				       cell_str(p.note ? "note" : "problem"),
 			       });
 	}
 	return 0;
@@ -193,6 +194,7 @@ static const struct sonde_column problem_columns[] = {
 	{"machine", "MACHINE", SONDE_COL_MACHINE, "whose trace; -1 = all"},
 	{"count", "TIMES", SONDE_COL_INT, "how often"},
 	{"text", "PROBLEM", SONDE_COL_STRING, "what was wrong, and what was done"},
+	{"kind", "KIND", SONDE_COL_STRING, "problem, or note: good to know, and no fault"},
 };
 
 const struct analysis problem_analysis = {

@@ -103,9 +103,6 @@ const char *run_vector_irq(const struct sonde_run *run, int64_t vcpu, int64_t ve
 const char *run_irq_name(const struct sonde_run *run, int64_t machine, int64_t irq);
 /* Whether a wait is over there that was not seen to end: events of it were lost. */
 bool run_wake_is_loss(const struct sonde_run *run, int64_t wake);
-/* Whether a problem's text only says what is good to know: nothing is broken or missing.  Not of
- * histories of before 2026-11-24. */
-bool run_problem_is_note(const struct sonde_run *run, int64_t problem);
 /* What it is for, all deliveries of the run taken together. */
 enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int64_t vector);
 int run_index_vectors(struct sonde_run *run, struct error *err);

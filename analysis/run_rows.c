@@ -240,6 +240,7 @@ static int read_problem(const struct sonde_run *run, int64_t row, struct sonde_p
 	out->machine = (int)run_number(run, t, row, 0);
 	out->text = run_string(run, t, row, 1);
 	out->count = run_number(run, t, row, 2);
+	out->note = run_cell(run, t, row, 3) > 0;
 	return 0;
 }
 
@@ -254,11 +255,6 @@ static int read_left_out(const struct sonde_run *run, int64_t row, struct sonde_
 	out->path = run_string(run, t, row, 1);
 	out->reason = run_string(run, t, row, 2);
 	return 0;
-}
-
-bool run_problem_is_note(const struct sonde_run *run, int64_t problem)
-{
-	return run_cell(run, RUN_PROBLEM, problem, 3) > 0;
 }
 
 static int read_meta(const struct sonde_run *run, int64_t row, struct sonde_meta *out)

@@ -52,8 +52,8 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 		    m.name, m.name);
 	else
 		say(&v.says,
-		    "its events, or its hosts', are missing. That is before the first of them, "
-		    "after the last, or in a gap (sonde report -s loss).");
+		    "its events, or its hosts', are missing. A trace had not begun, had ended, or "
+		    "has a gap there (sonde report -s loss).");
 	why_add(w, &v);
 }
 
@@ -243,7 +243,7 @@ static void problems(struct why *w)
 	int64_t others = sonde_run_complete(w->run) ? -1 : 0;
 
 	for (int64_t row = 0; !sonde_problem_get(w->run, row, &p); row++) {
-		if (run_problem_is_note(w->run, row))
+		if (p.note)
 			continue;
 		if (++others == 0)
 			first = p;

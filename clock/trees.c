@@ -87,18 +87,35 @@ static uint64_t rank_of(const struct candidate *list, unsigned nr, unsigned root
 	       (uint64_t)!c->declared->hypervisor << 32 | members << 1 | (c->sample->stays.nr > 0);
 }
 
+static uint64_t size_of(const struct trace *t)
+{
+	uint64_t len_bytes = 0;
+
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		for (uint32_t p = 0; p < t->streams[i].nr_packets; p++)
+			len_bytes += t->streams[i].packets[p].len_bytes;
+	}
+	return len_bytes;
+}
+
+/* Of several of the same rank, the one that tells most. */
 static int find_l0(const struct candidate *list, unsigned nr)
 {
-	uint64_t best = 0;
+	uint64_t best = 0, most = 0;
 	int found = -1;
 
 	for (unsigned i = 0; i < nr; i++) {
 		uint64_t rank = list[i].parent < 0 ? rank_of(list, nr, i) : 0;
+		uint64_t size;
 
-		if (rank > best) {
-			best = rank;
-			found = (int)i;
-		}
+		if (!rank || rank < best)
+			continue;
+		size = size_of(list[i].sample->trace);
+		if (rank == best && size <= most)
+			continue;
+		best = rank;
+		most = size;
+		found = (int)i;
 	}
 	return found;
 }
@@ -189,9 +206,12 @@ static void explain(struct candidate *list, unsigned nr, unsigned i, int root, u
 			 list[l0].name, strchr(threads, ',') ? "s" : "", threads);
 	else
 		snprintf(out->why, sizeof(out->why),
-			 "nothing in the traces relates it to %.40s. Analyse it apart, add the "
+			 "nothing in the traces relates it to %.40s%s. Analyse it apart, add the "
 			 "trace of the host of both, or use --parent",
-			 list[l0].name);
+			 list[l0].name,
+			 size_of(c->sample->trace) < size_of(list[l0].sample->trace)
+				 ? ", which is larger"
+				 : "");
 }
 
 int trees_order(struct candidate *list, unsigned nr, unsigned *order, struct topology_apart *apart,

@@ -81,6 +81,7 @@ static void print_json(const struct invocation *inv, const char *output,
 	json_uint(&j, "output_bytes", r->output_bytes);
 	json_uint(&j, "left_out", r->left_out);
 	json_uint(&j, "problems", r->problems);
+	json_uint(&j, "notes", r->notes);
 	json_int(&j, "begin", r->begin);
 	json_int(&j, "end", r->end);
 	json_bool(&j, "ticks_are_ns", r->ticks_are_ns);
@@ -115,6 +116,22 @@ static char *left_out_text(const struct sonde_analyze_result *r, const char *out
 	return buf;
 }
 
+static void print_problems(const struct invocation *inv, const char *output,
+			   const struct sonde_analyze_result *r)
+{
+	unsigned long long problems = r->problems, notes = r->notes;
+
+	if (problems)
+		fprintf(inv->screen.out, "%llu thing%s in the traces needed attention", problems,
+			problems == 1 ? "" : "s");
+	if (notes)
+		fprintf(inv->screen.out, "%s%llu note%s%s", problems ? ", and " : "", notes,
+			notes == 1 ? "" : "s", problems ? "" : " on the traces");
+	if (problems || notes)
+		fprintf(inv->screen.out, "; sonde info %s lists %s\n", output,
+			problems + notes == 1 ? "it" : "them");
+}
+
 static void print_text(const struct invocation *inv, const char *output,
 		       const struct sonde_analyze_result *r, double seconds)
 {
@@ -138,11 +155,7 @@ static void print_text(const struct invocation *inv, const char *output,
 			"not tell; --tsc-khz N tells it\n");
 	if (r->left_out)
 		fprintf(inv->screen.out, "%s\n", left_out_text(r, output, left_out));
-	if (r->problems)
-		fprintf(inv->screen.out,
-			"%llu thing%s in the traces needed attention; sonde info %s lists %s\n",
-			(unsigned long long)r->problems, r->problems == 1 ? "" : "s", output,
-			r->problems == 1 ? "it" : "them");
+	print_problems(inv, output, r);
 }
 
 /* Whether a killed recorder left raw parts of traces there. */

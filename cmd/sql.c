@@ -137,6 +137,7 @@ static enum exit_code show_schema(const struct invocation *inv)
 {
 	struct sql_catalog *c;
 	struct error err = {0};
+	bool is_of_all = !inv->nr_operands;
 	int ret = 0;
 
 	if (sql_catalog_new(&c, &err))
@@ -144,6 +145,10 @@ static enum exit_code show_schema(const struct invocation *inv)
 	for (int i = 0; i < inv->nr_operands && !ret; i++) {
 		const struct sql_table *t = sql_catalog_table(c, inv->operands[i]);
 
+		if (!t && !i && !access(inv->operands[i], F_OK)) {
+			is_of_all = inv->nr_operands == 1;
+			continue; /* the history: all have the same tables */
+		}
 		if (!t) {
 			complain(inv, EXIT_USAGE,
 				 "there is no table \"%s\"; sonde sql --schema "
@@ -157,7 +162,7 @@ static enum exit_code show_schema(const struct invocation *inv)
 	}
 	if (is_json(inv))
 		schema_json(inv, c);
-	else if (!inv->nr_operands)
+	else if (is_of_all)
 		ret = print_tables(inv, c);
 	sql_catalog_put(c);
 	return ret ? complain(inv, EXIT_FAILED, "out of memory") : EXIT_DONE;

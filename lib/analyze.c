@@ -223,6 +223,7 @@ static int write_history(struct inputs *in, const struct sonde_inputs *told,
 			 struct history_writer *w, const struct sonde_watcher *watcher,
 			 struct sonde_analyze_result *result, struct error *err)
 {
+	struct model_listed listed = {0};
 	struct model *model = NULL;
 	struct merge *merge = NULL;
 	int ret = model_open(&model, &in->topology, w, err);
@@ -240,24 +241,16 @@ static int write_history(struct inputs *in, const struct sonde_inputs *told,
 		ret = fuse(in, merge, model, watcher, result, err);
 	merge_close(merge); /* before the model writes what was lost: then it is final */
 	if (model) {
-		closed = model_close(model, result->end, ret ? NULL : err);
+		closed = model_close(model, result->end, &listed, ret ? NULL : err);
 		ret = ret ? ret : closed;
+		result->problems = listed.problems;
+		result->notes = listed.notes;
 	}
 	history_writer_end(w, result->end);
 	if (!ret)
 		write_provenance(w, told->command_line);
 	closed = history_writer_close(w, result->end, ret ? NULL : err);
 	return ret ? ret : closed;
-}
-
-static void count_problems(const struct inputs *in, struct sonde_analyze_result *result)
-{
-	result->problems = in->topology.problems.nr;
-	for (unsigned i = 0; i < in->nr_traces; i++) {
-		result->problems += in->traces[i]->problems.nr;
-		for (unsigned p = 0; p < in->traces[i]->nr_parts; p++)
-			result->problems += in->traces[i]->parts[p]->problems.nr;
-	}
 }
 
 static int analyze(struct inputs *in, const struct sonde_inputs *told, const char *output,
@@ -283,7 +276,6 @@ static int analyze(struct inputs *in, const struct sonde_inputs *told, const cha
 	result->ticks_are_ns = in->topology.ticks_are_ns;
 	result->input_bytes = in->len_bytes;
 	result->output_bytes = file_size(output);
-	count_problems(in, result);
 	return ret;
 }
 

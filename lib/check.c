@@ -5,6 +5,7 @@
 #include "lib/holes.h"
 #include "analysis/facts.h"
 #include "analysis/run.h"
+#include "base/figure.h"
 #include "base/units.h"
 #include "channel/reader.h"
 #include "channel/stolen.h"
@@ -228,6 +229,26 @@ static void tell_left_out(struct check *c, const struct sonde_run *run)
 	}
 }
 
+/* The history is sound: it says "unknown" there. */
+static void tell_gaps(struct check *c, const struct sonde_run *run)
+{
+	char gaps[UNIT_TEXT], length[UNIT_TEXT];
+	struct sonde_loss l;
+	ns_t sum = 0;
+	int64_t nr = 0;
+
+	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
+		sum += l.end > l.begin ? ns_since(l.end, l.begin) : 0;
+		nr++;
+	}
+	if (nr)
+		remark(c,
+		       "events are missing in %s gap%s, of %s of CPU time in all; what these CPUs "
+		       "did then is unknown (sonde report -s loss)",
+		       unit_count(gaps, nr), nr == 1 ? "" : "s",
+		       unit_length(length, sum, c->ticks_are_ns));
+}
+
 static void check_history(struct check *c, struct sonde_run *run)
 {
 	char end[UNIT_TEXT];
@@ -239,6 +260,7 @@ static void check_history(struct check *c, struct sonde_run *run)
 		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %s",
 		     unit_time(end, sonde_run_end(run), c->ticks_are_ns));
 	tell_left_out(c, run);
+	tell_gaps(c, run);
 	c->damaged = history_verify(run->history, find_damage, c);
 	for (attr_t a = 0; a < history_nr_attrs(run->history); a++) {
 		if (history_attr_type(run->history, a) != ATTR_DIR)

@@ -240,7 +240,7 @@ bool model_missed_blocks(const struct model *m)
 	return m->blocks_missed;
 }
 
-int model_close(struct model *m, ns_t end, struct error *err)
+int model_close(struct model *m, ns_t end, struct model_listed *listed, struct error *err)
 {
 	int ret;
 
@@ -249,6 +249,8 @@ int model_close(struct model *m, ns_t end, struct error *err)
 	for (uint32_t i = 0; i < m->nr_cpus; i++)
 		cpu_not_found_again(m->cpus[i], end);
 	tables_close(m, end);
+	if (listed)
+		*listed = m->rows_listed;
 	ret = m->broken;
 	release(m);
 	return ret ? fail(err, ret, "out of memory while fusing the traces") : 0;

@@ -35,8 +35,14 @@ void model_feed(struct model *m, const struct merge_input *input, const struct e
  * might be. */
 bool model_missed_blocks(const struct model *m);
 
-/* Writes the tables and the ends of everything.  The model is gone afterwards. */
-int model_close(struct model *m, ns_t end, struct error *err);
+/* What the history's table of problems has: some are notes, good to know and no fault. */
+struct model_listed {
+	uint64_t problems, notes;
+};
+
+/* Writes the tables and the ends of everything.  The model is gone afterwards.  @listed: may be
+ * NULL. */
+int model_close(struct model *m, ns_t end, struct model_listed *listed, struct error *err);
 
 /* Adds a row to table "meta": provenance that the caller knows (version, command line ...). */
 void model_meta(struct model *m, const char *key, const char *value);

@@ -503,6 +503,7 @@ struct model {
 	ns_t next_moment_t; /* NS_MAX: none left */
 
 	struct problems problems;
+	struct model_listed rows_listed;
 	int tables[NR_TABLES];		/* the history's numbers */
 	uint32_t nr_written[NR_TABLES]; /* rows that the history has */
 	uint32_t nr_syncs;

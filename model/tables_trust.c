@@ -76,12 +76,14 @@ static void write_problem_list(struct model *m, int64_t machine, const struct pr
 				   (int64_t)p->list[i].count, p->list[i].note};
 
 		table_add_row(m, TABLE_PROBLEM, cells);
+		*(p->list[i].note ? &m->rows_listed.notes : &m->rows_listed.problems) += 1;
 	}
 	if (p->dropped) {
 		int64_t cells[] = {machine, table_string(m, "further problems, not listed"),
 				   (int64_t)p->dropped, false};
 
 		table_add_row(m, TABLE_PROBLEM, cells);
+		m->rows_listed.problems++;
 	}
 }
 

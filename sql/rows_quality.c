@@ -141,6 +141,7 @@ static const struct sql_column problems_columns[] = {
 	COLUMN(struct sonde_problem, "machine", MACHINE, machine, "whose trace it is in"),
 	COLUMN_TEXT(struct sonde_problem, "text", text, "what was wrong, and what was done"),
 	COLUMN(struct sonde_problem, "count", INT, count, "how often"),
+	COLUMN(struct sonde_problem, "note", BOOL, note, "good to know, and no fault"),
 	COLUMN_ROW_OF(struct sonde_problem, "machine", MACHINE, machine),
 };
 ROWS_TABLE(problems, struct sonde_problem, 20, "what was wrong with the input");

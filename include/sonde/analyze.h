@@ -67,6 +67,7 @@ struct sonde_analyze_result {
 	bool ticks_are_ns;
 	unsigned left_out;
 	uint64_t user_events;
+	uint64_t notes;
 };
 
 SONDE_API int sonde_analyze_sized(const struct sonde_inputs *in, size_t in_bytes,

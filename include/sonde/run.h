@@ -247,11 +247,15 @@ struct sonde_mark {
 	bool by_host;
 };
 
-/** struct sonde_problem - what was wrong with the input, and what was done about it */
+/**
+ * struct sonde_problem - what was wrong with the input, and what was done about it; @note: good to
+ * know, and no fault (histories of before 2026-11-24 do not tell them apart)
+ */
 struct sonde_problem {
 	int machine;
 	const char *text;
 	int64_t count;
+	bool note;
 };
 
 /** struct sonde_left_out - a trace that was given, and is not in the history

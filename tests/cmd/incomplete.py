@@ -131,6 +131,37 @@ def check_missing_stream_once(scratch):
     lib.check(sum("CPU 1 " in f for f in found) == 1, found)
 
 
+def check_counts(scratch):
+    """analyze, info and why count the same problems, and notes apart; check of a history tells its gaps as the report does."""
+    history = scratch / "counted.sonde"
+    path = scratch / "damaged"
+    shutil.copytree(LTTNG, path)
+    with open(path / "host0/ch0_0", "r+b") as f:
+        f.truncate(700001)
+    (path / "vm-a/ch0_1").write_bytes(b"")
+    told = answer("analyze", path, "-o", history)
+    info = answer("info", history)
+    kinds = [p["kind"] for p in info["problem"]]
+    met = re.search(r"Sonde met (\d+) problems", sonde("why", history).stdout)
+    lib.check(told["problems"] == kinds.count("problem") == int(met[1]) >= 3 and told["notes"] == kinds.count("note") >= 2, f"{told}: {info['problem']}, {met}")
+    found, = json.loads(sonde("check", history, "--format", "json").stdout)
+    length = sum(row["length"] for row in info["loss"])
+    lib.check(len(info["loss"]) == 2 and found["sound"] and
+              f"missing in 2 gaps, of {length / 1e9:.3f} s of CPU time" in " ".join(found["notes"]), f"{info['loss']}: {found}")
+    sonde("analyze", "-q", LTTNG, "-o", history)
+    lib.check(not any("missing" in n for n in json.loads(sonde("check", history, "--format", "json").stdout)[0]["notes"]), "a whole recording")
+
+
+def check_larger_is_kept(scratch):
+    """Of two traces that nothing relates, the one that tells more, in whichever order they are given."""
+    history = scratch / "apart.sonde"
+    traces = [LTTNG / "host0", lib.ROOT / "samples/marks/host0.dat"]
+    for given in (traces, traces[::-1]):
+        sonde("analyze", "-q", *given, "-o", history, status=3)
+        out, = answer("report", "-s", "left_out", history)["left_out"]
+        lib.check(out["path"] == str(traces[1]) and "which is larger" in out["reason"], out)
+
+
 def answer_of_check(path):
     return json.loads(sonde("check", path, "--format", "json", status=3).stdout)[0]["findings"]
 
@@ -145,6 +176,8 @@ def main():
         check_guests_only(scratch)
         check_first_known(scratch)
         check_missing_stream_once(scratch)
+        check_counts(scratch)
+        check_larger_is_kept(scratch)
 
 
 if __name__ == "__main__":

@@ -187,7 +187,7 @@ static inline void world_open(unsigned nr)
 
 static inline void world_close(ns_t end)
 {
-	assert_int_equal(model_close(world.model, end, NULL), 0);
+	assert_int_equal(model_close(world.model, end, NULL, NULL), 0);
 }
 
 /* ---- what happens ------------------------------------------------------------------------------

@@ -464,9 +464,8 @@ static void a_raw_time_stamp_finds_its_place(void **state)
 
 static void count_finding(enum sonde_finding kind, const char *text, void *data)
 {
-	(void)kind;
 	(void)text;
-	++*(unsigned *)data;
+	*(unsigned *)data += kind == SONDE_FAULT;
 }
 
 static void the_history_is_sound(void **state)

@@ -114,8 +114,10 @@ static void what_tells_nothing_of_cpus_is_not_l0(void **state)
 {
 	struct event_type types[] = {{.name = "sched_switch", .kind = EV_SCHED_SWITCH}};
 	struct event_type strange[] = {{.name = "quiz", .kind = EV_OTHER}};
-	struct stream on_cpu[] = {{.cpu = 0, .nr_packets = 1}}, empty[] = {{.cpu = 0}};
-	struct stream nowhere[] = {{.cpu = -1, .nr_packets = 1}};
+	struct packet packets[] = {{.len_bytes = 9}};
+	struct stream on_cpu[] = {{.cpu = 0, .packets = packets, .nr_packets = 1}},
+		      empty[] = {{.cpu = 0}};
+	struct stream nowhere[] = {{.cpu = -1, .packets = packets, .nr_packets = 1}};
 	struct trace kernel = {.types = types, .nr_types = 1, .streams = on_cpu, .nr_streams = 1};
 	struct trace others[] = {
 		{.types = strange, .nr_types = 1, .streams = on_cpu, .nr_streams = 1},
@@ -137,6 +139,33 @@ static void what_tells_nothing_of_cpus_is_not_l0(void **state)
 	w.list[2].told = true;
 	w.list[2].parent = PARENT_NONE;
 	assert_int_equal(apart(&w), 0x3f & ~(1 << 2));
+}
+
+static void of_equals_the_one_that_tells_most_is_l0(void **state)
+{
+	struct packet packets[] = {{.len_bytes = 7}, {.len_bytes = 4}, {.len_bytes = 5}};
+	struct stream little[] = {{.cpu = 0, .packets = packets, .nr_packets = 1}};
+	struct stream much[] = {{.cpu = 0, .packets = packets, .nr_packets = 1},
+				{.cpu = 1, .packets = &packets[1], .nr_packets = 2}};
+	struct trace small = {.streams = little, .nr_streams = 1};
+	struct trace large = {.streams = much, .nr_streams = 2};
+	struct world w;
+
+	(void)state;
+	make(&w, "------");
+	for (unsigned i = 0; i < NR; i++)
+		w.samples[i].trace = &small;
+	w.samples[3].trace = w.samples[5].trace = &large;
+	assert_int_equal(apart(&w), 0x3f & ~(1 << 3));
+	assert_non_null(strstr(w.apart[0].why, "relates it to m3, which is larger. Analyse"));
+	assert_non_null(strstr(w.apart[5].why, "relates it to m3. Analyse"));
+	/* What ran guests goes before what is large. */
+	assert_int_equal(stay_list_add(&w.samples[2].stays, 1, 0, 5, 6, false), 0);
+	for (unsigned i = 0; i < NR; i++)
+		w.list[i].parent = PARENT_UNKNOWN;
+	memset(w.apart, 0, sizeof(w.apart));
+	assert_int_equal(apart(&w), 0x3f & ~(1 << 2));
+	free(w.samples[2].stays.list);
 }
 
 static void the_users_word_and_missing_machines(void **state)
@@ -229,6 +258,7 @@ int main(void)
 		cmocka_unit_test(the_largest_tree_is_the_runs),
 		cmocka_unit_test(what_says_that_it_is_a_guest_is_not_l0),
 		cmocka_unit_test(what_tells_nothing_of_cpus_is_not_l0),
+		cmocka_unit_test(of_equals_the_one_that_tells_most_is_l0),
 		cmocka_unit_test(the_users_word_and_missing_machines),
 		cmocka_unit_test(nested_guests_are_named_as_where_it_may_have_run),
 		cmocka_unit_test(one_that_l0_saw_run_has_a_place),

@@ -217,8 +217,8 @@ static void what_a_vcpu_did_may_not_be_known(void **state)
 
 	(void)state;
 	assert_non_null(strstr(text, "What vm-a-n vCPU 0 did is not known for 140.0 us of its time "
-				     "(14.0%): its events, or its hosts', are missing. That is "
-				     "before the first of them, after the last, or in a gap"));
+				     "(14.0%): its events, or its hosts', are missing. A trace "
+				     "had not begun, had ended, or has a gap there"));
 	assert_string_equal(verdict_about(f, "unknown", "vcpu", VM_A_0), "none");
 	sonde_facts_free(f);
 }
