@@ -23,7 +23,9 @@ case $status in
 	skip "NO LIVE RUN: the emulator failed each time, its last words are above"
 	;;
 *)
+	# What disagrees goes last: of a failed test, the end is shown.
 	tail -40 "$scratch/progress"
+	grep -A 12 '^FAIL' "$scratch/said" | tail -25
 	fail "the three-level run does not agree with what happened"
 	;;
 esac
