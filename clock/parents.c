@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "clock/exact.h"
-#include "clock/rates.h"
+#include "clock/bounds/rates.h"
 #include "clock/readings.h"
-#include "clock/tsc.h"
+#include "clock/bounds/tsc.h"
 
 /* Fewer shared calls than this may be chance: payloads can be small numbers. */
 #define PAIRS_MIN 3

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde agent: records the machine it runs in when a recorder on its host asks. */
 #define _GNU_SOURCE /* SIG_BLOCK with signalfd() */
-#include "cmd/command.h"
-#include "cmd/limits.h"
-#include "cmd/signals.h"
-#include "record/agent.h"
-#include "record/booted.h"
-#include "record/module.h"
+#include "cmd/common/command.h"
+#include "cmd/common/limits.h"
+#include "cmd/common/signals.h"
+#include "record/agent/agent.h"
+#include "record/host/boot_trace.h"
+#include "record/tracers/module.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde compare: what changed from one run to another, beyond chance. */
-#include "analysis/compare.h"
+#include "analysis/compare/compare.h"
 #include "analysis/facts.h"
-#include "cmd/compare_text.h"
-#include "cmd/missing.h"
+#include "cmd/answers/compare_text.h"
+#include "cmd/common/missing.h"
 #include "report/csv.h"
 #include "report/facts.h"
 

@@ -3,11 +3,11 @@
 #include "export/export.h"
 #include "base/now.h"
 #include "base/units.h"
-#include "cmd/command.h"
-#include "cmd/outdir.h"
-#include "cmd/outfile.h"
-#include "cmd/progress.h"
-#include "cmd/signals.h"
+#include "cmd/common/command.h"
+#include "cmd/common/outdir.h"
+#include "cmd/common/outfile.h"
+#include "cmd/common/progress.h"
+#include "cmd/common/signals.h"
 #include "report/csv.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde report: who used the CPU, who lost it, and to whom. */
-#include "cmd/command.h"
-#include "cmd/outfile.h"
-#include "cmd/place.h"
-#include "cmd/report_sections.h"
-#include "cmd/report_summary.h"
-#include "cmd/report_topics.h"
+#include "cmd/common/command.h"
+#include "cmd/common/outfile.h"
+#include "cmd/common/time_window.h"
+#include "cmd/answers/report_sections.h"
+#include "cmd/answers/report_summary.h"
+#include "cmd/answers/report_topics.h"
 #include "analysis/facts.h"
 #include "report/chart.h"
 #include "report/csv.h"
@@ -13,7 +13,7 @@
 #include "report/moment.h"
 #include "base/figure.h"
 #include "base/units.h"
-#include "serve/html.h"
+#include "serve/api/html.h"
 
 #include <errno.h>
 #include <inttypes.h>

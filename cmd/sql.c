@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde sql: any question about a run, asked in SQL. */
-#include "cmd/command.h"
-#include "cmd/signals.h"
-#include "cmd/sql_output.h"
+#include "cmd/common/command.h"
+#include "cmd/common/signals.h"
+#include "cmd/answers/sql_output.h"
 #include "sql/ready.h"
 
 #include <errno.h>

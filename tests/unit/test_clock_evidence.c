@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "clock/exact.h"
-#include "clock/pairs.h"
+#include "clock/bounds/pairs.h"
 #include "clock/readings.h"
 #include "clock/reference.h"
 

@@ -15,9 +15,9 @@
 
 #include "channel/reader.h"
 #include "channel/writer.h"
-#include "record/announce.h"
-#include "record/ring.h"
-#include "record/rings.h"
+#include "record/guestmem/announce.h"
+#include "record/guestmem/ring.h"
+#include "record/guestmem/rings.h"
 
 #define MEMORY (8u << 20)
 #define REGION 0x10000u

@@ -2,9 +2,9 @@
 /* Who may ask, and what a question may hold. */
 #include "tests/unit/unit.h"
 
-#include "serve/guard.h"
-#include "serve/queue.h"
-#include "serve/request.h"
+#include "serve/workers/guard.h"
+#include "serve/workers/queue.h"
+#include "serve/api/request.h"
 #include "tests/unit/small_run_test.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "analysis/cpu_users.h"
+#include "analysis/sched/cpu_users.h"
 #include "sonde/sonde.h"
 #include "tests/unit/small_run_test.h"
 
