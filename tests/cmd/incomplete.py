@@ -13,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
+from odd_traces import packet, switch, write  # noqa: E402
 
 LTTNG = lib.ROOT / "samples/lttng"
 
@@ -152,6 +153,17 @@ def check_counts(scratch):
     lib.check(not any("missing" in n for n in json.loads(sonde("check", history, "--format", "json").stdout)[0]["notes"]), "a whole recording")
 
 
+def check_unseen(scratch):
+    """Of switches that a kernel leaves out, check counts as many as the table of problems: all of them, and each once."""
+    history = scratch / "unseen.sonde"
+    events = [switch(1000, 0, 7)] + [switch(2000 + 100 * i, 0, 7) for i in range(9)]
+    trace = write(scratch / "mute", packet(0, events), packet(1, [switch(1000, 0, 8), switch(4000, 8, 0)]))
+    found, = json.loads(sonde("check", trace, "--format", "json").stdout)
+    sonde("analyze", "-q", trace, "-o", history)
+    unseen = [row["count"] for row in answer("report", "-s", "problem", history)["problem"] if "no recorded switch" in row["text"]]
+    lib.check(" 9 of 12: " in " ".join(found["notes"]) and unseen == [9], f"{found}: {unseen}")
+
+
 def check_larger_is_kept(scratch):
     """Of two traces that nothing relates, the one that tells more, in whichever order they are given."""
     history = scratch / "apart.sonde"
@@ -177,6 +189,7 @@ def main():
         check_first_known(scratch)
         check_missing_stream_once(scratch)
         check_counts(scratch)
+        check_unseen(scratch)
         check_larger_is_kept(scratch)
 
 
