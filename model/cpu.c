@@ -460,9 +460,11 @@ static ns_t note_loss(struct cpu *cpu, const struct event *e)
 void cpu_not_found_again(struct cpu *cpu, ns_t end)
 {
 	struct model *m = cpu->machine->model;
+	struct loss *gap = cpu->lost && cpu->loss < m->nr_losses ? &m->losses[cpu->loss] : NULL;
 
-	if (cpu->lost && cpu->loss < m->nr_losses && m->losses[cpu->loss].end < end)
-		m->losses[cpu->loss].end = end;
+	/* Behind the last event only the ns that it takes itself is known to be the gap's. */
+	if (gap && gap->end < end && ns_since(end, gap->begin) > 1)
+		gap->end = end;
 	cpu->loss = UINT32_MAX;
 }
 
