@@ -174,6 +174,18 @@ def check_larger_is_kept(scratch):
         lib.check(out["path"] == str(traces[1]) and "which is larger" in out["reason"], out)
 
 
+def check_undecodable(scratch):
+    """A trace whose metadata ends early is left out because hardly anything of it can be read, and the reason says so."""
+    path, history = scratch / "no-metadata", scratch / "no-metadata.sonde"
+    shutil.copytree(LTTNG, path)
+    metadata = path / "vm-b/metadata"
+    metadata.write_bytes(metadata.read_bytes()[:metadata.stat().st_size // 2])
+    sonde("analyze", "-q", path, "-o", history, status=3)
+    out, = answer("report", "-s", "left_out", history)["left_out"]
+    lib.check(out["name"] == "vm-b" and out["reason"].startswith("most of its data cannot be decoded, "), out)
+    lib.check("bytes could not be decoded" in " ".join(answer_of_check(path / "vm-b")), "check")
+
+
 def answer_of_check(path):
     return json.loads(sonde("check", path, "--format", "json", status=3).stdout)[0]["findings"]
 
@@ -191,6 +203,7 @@ def main():
         check_counts(scratch)
         check_unseen(scratch)
         check_larger_is_kept(scratch)
+        check_undecodable(scratch)
 
 
 if __name__ == "__main__":
