@@ -272,6 +272,7 @@ static void other_clocks_than_monotonic_are_not_what_timers_count_in(void **stat
 		.kind = (of), .tid = -1, .arg = { __VA_ARGS__ }                                    \
 	}
 #define SWITCH(to) STEP(EV_SCHED_SWITCH, 0, to)
+#define LEAVE(to) STEP(EV_SCHED_SWITCH, 5, to)
 #define ENTRY STEP(EV_KVM_ENTRY, 0)
 #define EXIT STEP(EV_KVM_EXIT, 0)
 #define START STEP(EV_HRTIMER_START, 10, 900)
@@ -290,7 +291,7 @@ static const struct {
 	{"it is read", {SWITCH(5), ENTRY, EXIT, START, MSR(0, 0x6e0)}, 0},
 	{"another one is written", {SWITCH(5), ENTRY, EXIT, START, MSR(1, 0x6e1)}, 0},
 	{"of two writes, one has it", {SWITCH(5), ENTRY, EXIT, START, DEADLINE, DEADLINE}, 1},
-	{"another thread writes", {SWITCH(5), ENTRY, EXIT, START, SWITCH(6), DEADLINE}, 0},
+	{"another thread writes", {SWITCH(5), ENTRY, EXIT, START, LEAVE(6), DEADLINE}, 0},
 	{"of another exit", {SWITCH(5), ENTRY, EXIT, START, EXIT, DEADLINE}, 0},
 	{"an entry is between", {SWITCH(5), ENTRY, EXIT, START, ENTRY, DEADLINE}, 0},
 	{"a loss is between", {SWITCH(5), ENTRY, EXIT, START, LOST, SWITCH(5), DEADLINE}, 0},
