@@ -87,6 +87,6 @@ int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, const char 
 
 	*out = NULL;
 	ret = a ? analysis_facts(out, run, a, begin, end, &inner)
-		: fail(&inner, -ENOENT, "there is no analysis \"%s\"", name);
+		: fail(&inner, -ENOENT, "there is no table \"%s\"", name);
 	return run_error(err, ret, &inner);
 }

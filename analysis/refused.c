@@ -118,7 +118,7 @@ static void say_attempt(struct why *w, const struct row *r)
 	say_machine(&v.says, r->machine);
 	say(&v.says, " made %s hypercall%s %s", unit_count(count, r->count),
 	    r->count == 1 ? "" : "s", formats[r->what]);
-	say(&v.says, ": refused (sonde report -s refused).");
+	say(&v.says, ": refused (sonde report -t refused).");
 	if (r->what != REFUSED_MARKS && r->origin == HT_ORIGIN_UNKNOWN)
 		say(&v.says, " No kvm_exit with guest_rip before them tells who made them. Record "
 			     "kvm_exit, too.");

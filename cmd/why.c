@@ -180,7 +180,7 @@ static enum exit_code read_question(const struct invocation *inv, struct questio
 	q->task = opt->task;
 	if (q->task && !task_exists(q))
 		return complain(inv, EXIT_USAGE,
-				"--task: no thread is called \"%s\"; sonde report -s thread_time "
+				"--task: no thread is called \"%s\"; sonde report -t thread_time "
 				"lists them",
 				q->task);
 	return EXIT_DONE;

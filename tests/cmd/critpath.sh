@@ -17,7 +17,7 @@ run 0 "$sonde" critpath "$history" --vm vm-a --task "wl-ping[389]" --time 59.868
 says out "(queued: ready, it waited for a CPU of its machine)"
 
 # Of every thread: steps follow each other without a gap, and none is longer than the window.
-"$sonde" report "$history" -s thread_time --format json >"$scratch/threads"
+"$sonde" report "$history" -t thread_time --format json >"$scratch/threads"
 python3 - "$sonde" "$history" "$scratch/threads" <<'END' || fail "a path is no partition"
 import json, subprocess, sys
 sonde, history, threads = sys.argv[1:]
@@ -51,7 +51,7 @@ awk '{ sum += $NF } END { exit sum > 0 ? 0 : 1 }' "$scratch/out" || fail "folded
 	fail "folded lines do not add up to the window"
 
 # A path ends with its thread.
-run 0 "$sonde" report "$history" -s thread_time --format json
+run 0 "$sonde" report "$history" -t thread_time --format json
 ended=$(python3 - "$sonde" "$history" "$scratch/out" <<'END'
 import json, subprocess, sys
 sonde, history, threads = sys.argv[1:]
@@ -84,7 +84,7 @@ says out "vm-a vCPU 1 was ready, CPU 1 ran vm-b vCPU 0 (b-burn[162])"
 # Its thread's part of the path says the same.
 json 'any(s["what"] == "ready, CPU 1 ran h-burn[519] of host0" and s["kind"] == "queued"
 	and s["thread"]["tid"] == 169 and s["ready"] is None for s in j["critical_path"])'
-"$sonde" report "$history" -s preemption_list --format json >"$scratch/list"
+"$sonde" report "$history" -t preemption_list --format json >"$scratch/list"
 for who in "vm-a c1-nap[387]" "vm-a wl-ping[389]"; do
 	"$sonde" critpath "$history" --vm "${who% *}" --task "${who#* }" --format json >"$scratch/out"
 	python3 - "$scratch/out" "$scratch/list" <<'END' || fail "$who: a wait hides a preemption"

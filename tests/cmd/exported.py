@@ -57,10 +57,10 @@ def check_csv(rows, info):
     # A machine's first PID namespace is no container.
     told = {x["container"].split(":")[0] for lines in rows.values() for x in lines} - {""}
     check(told == {"wl-ping", "c1-nap"}, f"containers: {told}")
-    for row in report("report", RUN, "-s", "machine_time")["machine_time"]:
+    for row in report("report", RUN, "-t", "machine_time")["machine_time"]:
         check(times[row["machine"]] == row["total"], f"{row['machine']}: {times[row['machine']]}")
     preempted = sum(x["length"] for x in rows["vcpu", "vm-a/1"] if x["state"] == "preempted")
-    for row in report("report", RUN, "-s", "vcpu_time")["vcpu_time"]:
+    for row in report("report", RUN, "-t", "vcpu_time")["vcpu_time"]:
         if row["vcpu"] == {"machine": "vm-a", "cpu": 1}:
             check(row["preempted"] == preempted, f"{preempted} is not {row['preempted']}")
 
@@ -261,7 +261,7 @@ def read_chrome(info):
 def check_values(tracks, info):
     """The mean of a machine's CPU use is what the report says it used."""
     use = tracks.values["CPU use (% of a CPU)"]
-    for row in report("report", RUN, "-s", "machine_time")["machine_time"]:
+    for row in report("report", RUN, "-t", "machine_time")["machine_time"]:
         used = row["total"] - row["idle"] - row["unknown"]
         of_all = used * 100 / (info["end"] - info["begin"])
         means = [sum(v for _, v in use[i:i + 1000]) / 1000 for i in range(0, len(use), 1000)]

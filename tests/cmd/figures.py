@@ -178,7 +178,7 @@ def ask_json(judge, *command):
 
 
 def judge_tables(judge, history, columns, window):
-    sections = [option for name in columns for option in ("-s", name)]
+    sections = [option for name in columns for option in ("-t", name)]
     where = ("report", "--format json", *window)
     judge.facts(ask_json(judge, "report", history, *sections, *window), columns, where)
     judge.text(ask(judge, "report", history, *window), where)
@@ -263,7 +263,7 @@ def seen_to_be_wrong():
 def main():
     seen_to_be_wrong()
     columns = {name: {key: c["type"] for key, c in section["columns"].items()}
-               for name, section in json.loads(lib.run(lib.SONDE, "report", "-s", "help", "--format", "json")).items()}
+               for name, section in json.loads(lib.run(lib.SONDE, "report", "-t", "help", "--format", "json")).items()}
     lib.check(len(columns) > 30, f"{len(columns)} tables")
     faults, counted, read = [], 0, []
     with tempfile.TemporaryDirectory() as scratch:

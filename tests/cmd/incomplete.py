@@ -34,7 +34,7 @@ def check_quiet(scratch):
     for name in ("ch0_1", "index/ch0_1.idx"):
         (scratch / "part/host0" / name).unlink()
     err = sonde("analyze", "-q", scratch / "part", "-o", out, status=3).stderr
-    lib.check(err == f"sonde analyze: 1 trace is left out; sonde report {out} -s left_out says why\n", err)
+    lib.check(err == f"sonde analyze: 1 trace is left out; sonde report {out} -t left_out says why\n", err)
     whole = sonde("analyze", "-q", LTTNG, "-o", scratch / "whole.sonde")
     lib.check(not whole.stdout and not whole.stderr, whole)
     return out
@@ -76,11 +76,11 @@ def check_ended(scratch):
     history = scratch / "end.sonde"
     sonde("analyze", "-q", next(traces.glob("**/run.json")).parent, "-o", history)
     run = answer("info", history)
-    gone = {f"{s['vcpu']['machine']}/{s['vcpu']['cpu']}": s["gone"] for s in answer("report", "-s", "vcpu_state", history)["vcpu_state"]}
+    gone = {f"{s['vcpu']['machine']}/{s['vcpu']['cpu']}": s["gone"] for s in answer("report", "-t", "vcpu_state", history)["vcpu_state"]}
     ended = run["end"] - gone["vm-a/0"]
     lib.check(0 < gone["vm-a/0"] and gone["vm-b/0"] == 0, gone)
 
-    waits = answer("report", "-s", "wait_list", history)["wait_list"]
+    waits = answer("report", "-t", "wait_list", history)["wait_list"]
     last = {w["vcpu"]["machine"]: (w["evidence"], w["until"]) for w in waits}
     lib.check(last["vm-a"] == ("it waited until its thread exited", ended), last)
     lib.check(last["vm-b"] == ("it goes on at the end of the run", run["end"]), last)
@@ -102,7 +102,7 @@ def check_guests_only(scratch):
         sonde("analyze", "-q", *(LTTNG / t for t in traces), "-o", history)
         tree = sonde("tree", history).stdout
         top = next(line for line in tree.split("\n") if line.startswith(traces[0]))
-        lib.check(is_called in top and "physical" not in tree + sonde("report", "-s", "machine_time", history).stdout, tree)
+        lib.check(is_called in top and "physical" not in tree + sonde("report", "-t", "machine_time", history).stdout, tree)
         lib.check(is_in is None or f"  {is_in}, process" in tree, tree)
 
 
@@ -158,7 +158,7 @@ def check_larger_is_kept(scratch):
     traces = [LTTNG / "host0", lib.ROOT / "samples/marks/host0.dat"]
     for given in (traces, traces[::-1]):
         sonde("analyze", "-q", *given, "-o", history, status=3)
-        out, = answer("report", "-s", "left_out", history)["left_out"]
+        out, = answer("report", "-t", "left_out", history)["left_out"]
         lib.check(out["path"] == str(traces[1]) and "which is larger" in out["reason"], out)
 
 

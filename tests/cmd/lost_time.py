@@ -87,7 +87,7 @@ def check_vms(told, top, profiles, window):
 def check_run(name, traces, scratch):
     history = scratch / f"{name}.sonde"
     lib.run(lib.SONDE, "analyze", *traces, "-o", history, "--quiet")
-    options = [o for fact in FACTS for o in ("-s", fact)]
+    options = [o for fact in FACTS for o in ("-t", fact)]
     told = ask("report", history, *options)
     window = told["end"] - told["begin"]
     top = ask("top", history)[0]

@@ -56,7 +56,7 @@ def analyzed(scratch, *paths, status=0):
 
 
 def rows(run, section):
-    return json.loads(lib.run(lib.SONDE, "report", run, "-s", section, "--format", "json"))[section]
+    return json.loads(lib.run(lib.SONDE, "report", run, "-t", section, "--format", "json"))[section]
 
 
 def both(host, guest, scratch):
@@ -68,7 +68,7 @@ def both(host, guest, scratch):
     clock = {row["machine"]: row for row in rows(run, "clock")}
     lib.check(clock["vm-a"]["violations"] == 0 and 0 < clock["vm-a"]["bound"] < BOUND_MAX_NS, f"its clock is bounded: {clock}")
     times = rows(run, "machine_time")
-    span = json.loads(lib.run(lib.SONDE, "report", run, "-s", "machine_time", "--format", "json"))
+    span = json.loads(lib.run(lib.SONDE, "report", run, "-t", "machine_time", "--format", "json"))
     total = (span["end"] - span["begin"]) * 2
     lib.check(sum(row["total"] for row in times) == total, f"{times} are not {total} ns")
     threads = {(row["machine"], t["comm"]): (t["pid"], t["tid"]) for row in rows(run, "thread_time") for t in [row["thread"]] if t}

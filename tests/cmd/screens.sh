@@ -70,7 +70,7 @@ for name, *numbers in told:
     for number in filter(None, numbers):
         assert re.search(rf" {re.escape(number)}( |$)", rows[name]), (name, number, rows[name])
 END
-run 0 "$sonde" report "$history" --time 25%,75% --section machine_time
+run 0 "$sonde" report "$history" --time 25%,75% --table machine_time
 says out " x 2 CPUs"
 not_says out "IS NOT"
 run 0 "$sonde" report "$history" --format json --time 10%,30%
@@ -86,13 +86,13 @@ run 0 "$sonde" report "$scratch/host.sonde"
 says out "Who preempted which vCPU"
 not_says out "Who preempted which guest thread"
 rm "$scratch/host.sonde"
-run 0 "$sonde" report --section help
+run 0 "$sonde" report --table help
 says out "preemption_victim"
 run 1 "$sonde" report samples/ftrace/host0.dat
 says err "is a trace; sonde report reads a history"
-run 2 "$sonde" report --section nonsense "$history"
-says err 'there is no section "nonsense"'
-run 0 "$sonde" report -n 2 -s exit_reason "$history"
+run 2 "$sonde" report --table nonsense "$history"
+says err 'there is no table "nonsense"'
+run 0 "$sonde" report -n 2 -t exit_reason "$history"
 [ "$(grep -c host0 "$scratch/out")" -le 2 ] || fail "-n 2 shows more"
 says out "more"
 # -n cuts all tables alike, those that are short, too.

@@ -25,8 +25,8 @@ class Run:
     def __init__(self, path):
         self.path = path
         self.facts = {name: what["columns"] for name, what in
-                      sonde("report", "--section", "help").items()}
-        sections = [word for name in self.facts for word in ("-s", name)]
+                      sonde("report", "--table", "help").items()}
+        sections = [word for name in self.facts for word in ("-t", name)]
         self.report = sonde("report", path, *sections)
 
     def sql(self, query, *options):

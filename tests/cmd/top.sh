@@ -32,7 +32,7 @@ json '[v["name"] for v in j[0]["vms"]] == ["vm-a", "vm-b", "vm-a-n"]'
 json '[v["name"] for v in j[0]["vcpus"]] == ["vm-a/0", "vm-a/1", "vm-b/0", "vm-a-n/0"]'
 json 'j[0]["vms"][0]["lost"] == sum(v["lost"] for v in j[0]["vcpus"][:2])'
 cp "$scratch/out" "$scratch/top"
-run 0 "$sonde" report "$history" --format json -s thread_time -s vcpu_time -s preemption
+run 0 "$sonde" report "$history" --format json -t thread_time -t vcpu_time -t preemption
 python3 - "$scratch/top" "$scratch/out" <<'END' || fail "top and report differ"
 import json, sys
 top, report = json.load(open(sys.argv[1]))[0], json.load(open(sys.argv[2]))

@@ -20,16 +20,16 @@ run 0 "$sonde" report boot "$history"
 says out "no VM was started in this run"
 run 0 "$sonde" report shutdown "$history"
 says out "no VM ended in this run"
-run 0 "$sonde" report -s mark "$history"
+run 0 "$sonde" report -t mark "$history"
 says out "Marks: none in this run"
-run 0 "$sonde" report -s loss "$history" --time +0s,+1s
+run 0 "$sonde" report -t loss "$history" --time +0s,+1s
 says out "Lost events: none in this run's window"
 # What no tracer counted is no lost event, but it is not kept quiet.
 mkdir "$scratch/shutdown"
 tar -C "$scratch/shutdown" -xf samples/lab/lab-run-shutdown-6.1.tar.xz
 "$sonde" analyze -q "$scratch"/shutdown/*/L0/run -o "$scratch/shutdown.sonde"
-run 0 "$sonde" report -s loss "$scratch/shutdown.sonde"
-says out "Lost events: none in this run that a tracer counted; what else is missing: --section problem"
+run 0 "$sonde" report -t loss "$scratch/shutdown.sonde"
+says out "Lost events: none in this run that a tracer counted; what else is missing: --table problem"
 # A topic is one, whatever else is called so here.
 mkdir -p "$scratch/here/boot"
 cp "$history" "$scratch/here/run.sonde"
@@ -37,11 +37,11 @@ bin=$(realpath "$sonde")
 (cd "$scratch/here" && "$bin" report preempt run.sonde && "$bin" report boot run.sonde && "$bin" report boot) >"$scratch/out" 2>&1 ||
 	fail "a directory with the name of a topic: $(cat "$scratch/out")"
 run 2 "$sonde" report foo "$history"
-says err 'no topic "foo"; topics are wait, wakeup'
+says err 'no report "foo"; reports are wait, wakeup'
 # The help has the same ones.
-topics=$(sed -n 's/.*topics are //p' "$scratch/err" | sed 's/,\| and / /g')
+topics=$(sed -n 's/.*reports are //p' "$scratch/err" | sed 's/,\| and / /g')
 run 0 "$sonde" report --help
-help=$(tr '\n' ' ' <"$scratch/out" | sed -n 's/.*Topics go deeper: \([^.]*\)\..*/\1/p' | tr -d ,)
+help=$(tr '\n' ' ' <"$scratch/out" | sed -n 's/.*Reports of one question: \([^.]*\)\..*/\1/p' | tr -d ,)
 [ "$(echo $topics)" = "$(echo $help)" ] || fail "topics are $topics, and help has $help"
 run 0 "$sonde" report wait "$history"
 says out "What vCPUs waited for"
@@ -115,13 +115,13 @@ run 2 "$sonde" report "$history" --vm vm-b --html "$scratch/page.html"
 run 2 "$sonde" report nonsense "$history"
 says err 'no topic'
 run 2 "$sonde" report "$history" wait
-says err "the topic stands before the file: sonde report wait $history"
+says err "the name of the report stands before the file: sonde report wait $history"
 
 # What took longest can be looked at.
 run 0 "$sonde" report wakeup "$history"
 place=$(sed -n 's/^the slowest of them: --time //p' "$scratch/out")
-run 0 "$sonde" report "$history" -s wakeup_list --time "$place" --format json
-slowest=$("$sonde" report "$history" -s wakeup_list --format json | python3 -c 'import json, sys
+run 0 "$sonde" report "$history" -t wakeup_list --time "$place" --format json
+slowest=$("$sonde" report "$history" -t wakeup_list --format json | python3 -c 'import json, sys
 print(json.load(sys.stdin)["wakeup_list"][0]["at"])')
 json "any(r['at'] == $slowest for r in j['wakeup_list'])"
 
@@ -135,7 +135,7 @@ says out "Requests to devices"
 says out "until vm-a vCPU"
 # On a narrow screen the legs go below, and nothing is left out.
 for columns in 80 100; do
-	COLUMNS=$columns run 0 "$sonde" report "$history" -s io -s io_list
+	COLUMNS=$columns run 0 "$sonde" report "$history" -t io -t io_list
 	for leg in QUEUE SUBMIT WAKE VMM DISK INJECT DELIVER FINISH; do
 		[ "$(grep -cw "$leg" "$scratch/out")" = 2 ] || fail "io at $columns columns: no $leg"
 	done
@@ -144,18 +144,18 @@ for columns in 80 100; do
 	tr -s ' ' '\n' <"$scratch/out" | grep -xE 'QUEUE|SUBMIT|WAKE|VMM|DISK|INJECT|DELIVER|FINISH' >"$scratch/legs"
 	[ "$(tr '\n' ' ' <"$scratch/legs")" = "$(printf '%s ' QUEUE SUBMIT WAKE VMM DISK INJECT DELIVER FINISH \
 		QUEUE SUBMIT WAKE VMM DISK INJECT DELIVER FINISH)" ] || fail "io at $columns columns: legs out of order"
-	COLUMNS=$columns run 0 "$sonde" report "$history" -s vcpu_state -s wakeup -s wakeup_list -s vms
+	COLUMNS=$columns run 0 "$sonde" report "$history" -t vcpu_state -t wakeup -t wakeup_list -t vms
 	says out "... the same rows:"
 	not_says out "no room for"
 	awk -v max=$columns 'length > max { exit 1 }' "$scratch/out" || fail "a line of more than $columns columns"
 done
-# A topic explains its columns, those that are there, in the words of --section help.
+# A topic explains its columns, those that are there, in the words of --table help.
 run 0 "$sonde" report wait "$history"
 says out "; POLLED: "
 COLUMNS=80 run 0 "$sonde" report wait "$history"
 not_says out "POLLED: "
 says out "(WAITED FOR: what ended it: timer, disk,"
-run 0 "$sonde" report "$history" --section wait
+run 0 "$sonde" report "$history" --table wait
 not_says out "WAITED FOR: "
 run 0 "$sonde" report "$history"
 says out "TASK: in a thread, user or kernel not known; GUEST: in a guest of which nothing more is known; UNKNOWN: "
@@ -186,7 +186,7 @@ for number in {s["request"] for s in j["io_step"]}:
 for leg in j["io_leg"]:
     assert leg["unknown"] <= 0 or leg["count"] == 0 or leg["median"] <= leg["p99"] <= leg["longest"]
 END
-run 0 "$sonde" report "$history" -s io -s io_histogram --format json
+run 0 "$sonde" report "$history" -t io -t io_histogram --format json
 json '{(r["vm"], r["device"], r["kind"]): r["count"] for r in j["io"]} == {
 	k: sum(r["count"] for r in j["io_histogram"] if (r["vm"], r["device"], r["kind"]) == k)
 	for k in {(r["vm"], r["device"], r["kind"]) for r in j["io_histogram"]}}'

@@ -22,7 +22,7 @@ grep -Eq "of vm-a(-n)? was runnable but did not run for" "$scratch/out" || fail 
 says out "with the same main cause"
 
 # The sentence's numbers are those of the other facts; costs come in order, places lie in the run.
-run 0 "$sonde" report "$history" -s vcpu_time -s hypervisor --format json
+run 0 "$sonde" report "$history" -t vcpu_time -t hypervisor --format json
 cp "$scratch/out" "$scratch/report"
 run 0 "$sonde" why "$history" --format json
 python3 - "$scratch/out" "$scratch/report" <<'END' || fail "verdicts and tables differ"
@@ -42,7 +42,7 @@ END
 
 # "Ready but not running" is one number, wherever it stands; and all of a kind with one cause are one
 # verdict.
-run 0 "$sonde" report "$history" -s vcpu_time -s vcpu_state -s preemption -s steal --format json
+run 0 "$sonde" report "$history" -t vcpu_time -t vcpu_state -t preemption -t steal --format json
 python3 - "$scratch/out" <<'END' || fail "two numbers for one thing"
 import json, sys
 j = json.load(open(sys.argv[1]))
@@ -71,14 +71,14 @@ run 0 "$sonde" why "$history" --time 10%,
 not_says err "left out"
 
 # Two stays with a time between of which nothing is known count once, and it is told that they may be two.
-run 0 "$sonde" report "$history" -s exit_reason
+run 0 "$sonde" report "$history" -t exit_reason
 says out "MAYBE MORE"
-run 0 "$sonde" report "$history" -s exit_reason --format json
+run 0 "$sonde" report "$history" -t exit_reason --format json
 json '[(r["count"], r["maybe_more"]) for r in j["exit_reason"] if (r["vm"], r["by"], r["name"]) == ("vm-a-n", "vm-a", "MSR")] == [(142, 1)]'
 json 'sum(r["maybe_more"] for r in j["exit_reason"]) < len(j["exit_reason"])'
 
 # "most" is said of more than half only.
-run 0 "$sonde" report "$history" -s wakeup --format json
+run 0 "$sonde" report "$history" -t wakeup --format json
 cp "$scratch/out" "$scratch/report"
 run 0 "$sonde" why "$history" --format json
 python3 - "$scratch/out" "$scratch/report" <<'END' || fail "said too much"
@@ -93,7 +93,7 @@ END
 
 # guesses HISTORY FACTS GUESSES: guesses are told as such, and nothing else is; there are that many verdicts of either at least.
 guesses() {
-	run 0 "$sonde" report "$1" -s wait --format json
+	run 0 "$sonde" report "$1" -t wait --format json
 	cp "$scratch/out" "$scratch/report"
 	run 0 "$sonde" why "$1" -n 1000 --format json
 	python3 - "$scratch/out" "$scratch/report" "$2" "$3" <<'END' || fail "$1: said too much"

@@ -50,7 +50,7 @@ def run_lab(directory):
 
 def analysed(where, *traces):
     lib.run(lib.SONDE, "analyze", "-q", "-o", where, *traces)
-    tables = {table: json.loads(lib.run(lib.SONDE, "report", "-q", "-s", table, "--format", "json", where))[table]
+    tables = {table: json.loads(lib.run(lib.SONDE, "report", "-q", "-t", table, "--format", "json", where))[table]
               for table in ("boot", "initcall")}
     return tables["boot"], tables["initcall"]
 

@@ -76,7 +76,7 @@ class Tally:
 
 
 def facts(history, *wanted):
-    sections = [word for name in wanted for word in ("-s", name)]
+    sections = [word for name in wanted for word in ("-t", name)]
     return json.loads(lib.run(lib.SONDE, "report", history, *sections, "--format", "json"))
 
 

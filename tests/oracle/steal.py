@@ -40,7 +40,7 @@ def main():
         for directory in runs:
             history = Path(scratch) / "run.sonde"
             lib.run(lib.SONDE, "analyze", "-q", directory / "L0/run", "-o", history)
-            rows = json.loads(lib.run(lib.SONDE, "report", history, "-s", "steal", "--format", "json"))["steal"]
+            rows = json.loads(lib.run(lib.SONDE, "report", history, "-t", "steal", "--format", "json"))["steal"]
             checked += sum(check_row(directory.name, row) for row in rows)
     lib.check(checked, "no guest's counters were recorded")
 

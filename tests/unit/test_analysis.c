@@ -430,7 +430,7 @@ static void an_analysis_that_is_not_there(void **state)
 	(void)state;
 	assert_int_equal(sonde_facts_get(&f, run, "nonsense", 0, 1, &err), -ENOENT);
 	assert_null(f);
-	assert_string_equal(err.text, "there is no analysis \"nonsense\"");
+	assert_string_equal(err.text, "there is no table \"nonsense\"");
 }
 
 static void every_analysis_runs(void **state)

@@ -16,12 +16,12 @@ function tell(...words) {
 }
 
 function facts(name, ...options) {
-  return JSON.parse(tell("report", "-s", name, "--format", "json", ...options, runPath))[name];
+  return JSON.parse(tell("report", "-t", name, "--format", "json", ...options, runPath))[name];
 }
 
 /** Rows of comma-separated values as objects. */
 function table(name) {
-  const [head, ...rows] = tell("report", "-s", name, "--format", "csv", runPath).trimEnd().split("\n");
+  const [head, ...rows] = tell("report", "-t", name, "--format", "csv", runPath).trimEnd().split("\n");
   const cells = (line) =>
     [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map((m) => m[1]?.replaceAll('""', '"') ?? m[2]);
   const names = cells(head);
@@ -180,7 +180,7 @@ const tests = {
 
   async outputs(s) {
     const outputs = await asked(() => s.client.experimentOutputs(s.id));
-    const sections = tell("report", "--section", "help", runPath).trimEnd().split("\n").map((l) => l.split(/\s+/)[0]);
+    const sections = tell("report", "--table", "help", runPath).trimEnd().split("\n").map((l) => l.split(/\s+/)[0]);
     assert.deepEqual(outputs.filter((o) => o.id.startsWith("facts.")).map((o) => o.id.slice(6)), sections);
     for (const o of outputs) assert(o.name && o.description !== undefined && o.type, JSON.stringify(o));
     assert.deepEqual([...new Set(outputs.map((o) => o.type))].sort(), ["DATA_TREE", "TABLE", "TIME_GRAPH", "TREE_TIME_XY"]);
@@ -633,7 +633,7 @@ async function bothTables(both, singles) {
 
 /** Of a counter whose rate nobody knows: its "ns" are cycles, and what is told per second is not. */
 const inCycles = !JSON.parse(tell("info", "--format", "json", runPath)).ticks_are_ns;
-const told = JSON.parse(tell("report", "-s", "machine_time", "--format", "json", runPath));
+const told = JSON.parse(tell("report", "-t", "machine_time", "--format", "json", runPath));
 const run = { begin: told.begin, end: told.end, machines: JSON.parse(tell("info", "--format", "json", runPath)).machines.length };
 const one = await serve("--tsp", runPath);
 const two = await serve(runPath, secondPath);
