@@ -45,7 +45,7 @@
 	X(io_histogram)                                                                            \
 	X(io_step)                                                                                 \
 	X(clock)                                                                                   \
-	X(loss)                                                                                    \
+	X(gap)                                                                                     \
 	X(refused)                                                                                 \
 	X(left_out)                                                                                \
 	X(problem)

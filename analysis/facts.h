@@ -151,7 +151,7 @@ extern const struct analysis io_list_analysis;
 extern const struct analysis io_histogram_analysis;
 extern const struct analysis io_step_analysis;
 extern const struct analysis clock_analysis;
-extern const struct analysis loss_analysis;
+extern const struct analysis gap_analysis;
 extern const struct analysis refused_analysis;
 extern const struct analysis left_out_analysis;
 extern const struct analysis problem_analysis;

@@ -53,7 +53,7 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 	else
 		say(&v.says,
 		    "its events, or its hosts', are missing. A trace had not begun, had ended, or "
-		    "has a gap there (sonde report -t loss).");
+		    "has a gap there (sonde report -t gap).");
 	why_add(w, &v);
 }
 

@@ -93,7 +93,7 @@ static void print_gaps(const struct invocation *inv, const char *lead, struct so
 	if (nr > 1)
 		snprintf(more, sizeof(more), ", and in %" PRId64 " more gap%s", nr - 1,
 			 nr == 2 ? "" : "s");
-	snprintf(text, sizeof(text), "%s%s: sonde report -t loss", loss, more);
+	snprintf(text, sizeof(text), "%s%s: sonde report -t gap", loss, more);
 	paragraph_print(&inv->screen, lead, text);
 }
 

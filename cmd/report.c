@@ -64,7 +64,7 @@ static const struct {
 	{"process_time", false, {NULL}, {NULL}},
 	{"mark", false, {NULL}, {NULL}},
 	{"clock", true, {NULL}, {NULL}},
-	{"loss", false, {NULL}, {NULL}},
+	{"gap", false, {NULL}, {NULL}},
 	{"left_out", true, {NULL}, {NULL}},
 	{"problem", false, {NULL}, {NULL}},
 };
@@ -90,7 +90,7 @@ static enum exit_code choose_rows(const struct invocation *inv, struct sonde_run
 static void widen(const struct invocation *inv, struct sonde_run *run, const char *name,
 		  int64_t *begin, int64_t *end)
 {
-	if (inv->common.time || strcmp(name, "loss"))
+	if (inv->common.time || strcmp(name, "gap"))
 		return;
 	*begin = sonde_run_begin(run);
 	*end = ns_plus(sonde_run_end(run), 1);
@@ -218,7 +218,7 @@ static const char *note_problems(struct sonde_run *run, const char *section)
 	const char *note = "";
 	struct sonde_facts *f;
 
-	if (strcmp(section, "loss") ||
+	if (strcmp(section, "gap") ||
 	    sonde_facts_get(&f, run, "problem", sonde_run_begin(run), sonde_run_end(run), NULL))
 		return note;
 	if (sonde_facts_nr_rows(f))

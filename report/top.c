@@ -391,7 +391,7 @@ static void name_row(struct maker *m, struct top_row *row)
 static int count_lost(struct maker *m, struct error *err)
 {
 	struct sonde_facts *f;
-	int ret = facts_get(&f, m, "loss", err);
+	int ret = facts_get(&f, m, "gap", err);
 
 	for (size_t i = 0; !ret && i < sonde_facts_nr_rows(f); i++) {
 		int64_t events = cell(f, i, "events");

@@ -158,7 +158,7 @@ static void write_clocks(struct json *j, const struct call *c)
 /* [machine, cpu, begin, end, events] each. */
 static void write_losses(struct json *j, const struct call *c)
 {
-	json_begin_array(j, "losses");
+	json_begin_array(j, "gaps");
 	for (int64_t row = 0; row < sonde_nr_losses(c->run) && row < LOSSES_MAX; row++) {
 		struct sonde_loss loss;
 
@@ -172,7 +172,7 @@ static void write_losses(struct json *j, const struct call *c)
 		json_end(j);
 	}
 	json_end(j);
-	json_int(j, "nr_losses", sonde_nr_losses(c->run));
+	json_int(j, "nr_gaps", sonde_nr_losses(c->run));
 }
 
 static void write_problems(struct json *j, const struct call *c)

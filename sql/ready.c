@@ -180,10 +180,10 @@ const struct ready_query ready_queries[] = {
 	 "       worst_violation / 1000.0 as worst_us, rate_ppb\n"
 	 "from clock order by machine_row"},
 
-	{"losses", "Where were events lost?",
-	 "select machine, cpu, count(*) as places, sum(events) as events,\n"
+	{"gaps", "Where are events missing?",
+	 "select machine, cpu, count(*) as places, sum(events) as lost_events,\n"
 	 "       " MS("sum(length)") " as ms, " SECONDS("min(at)") " as first\n"
-	 "from loss group by machine_row, cpu order by sum(length) desc"},
+	 "from gap group by machine_row, cpu order by sum(length) desc"},
 };
 /* clang-format on */
 const unsigned nr_ready_queries = ARRAY_SIZE(ready_queries);

@@ -117,18 +117,18 @@ static void load_loss(const struct sql_run *r, int64_t row, void *out)
 	sonde_loss_get(r->run, row, out);
 }
 
-static const struct rows losses_rows = {sonde_nr_losses, load_loss};
-static const struct sql_column losses_columns[] = {
+static const struct rows gaps_rows = {sonde_nr_losses, load_loss};
+static const struct sql_column gaps_columns[] = {
 	COLUMN_ROW,
 	COLUMN(struct sonde_loss, "machine", MACHINE, machine, "whose events they were"),
 	COLUMN(struct sonde_loss, "cpu", INT, cpu, "number of its CPU"),
 	COLUMN(struct sonde_loss, "begin", TIME, begin, "from when on"),
 	COLUMN(struct sonde_loss, "end", TIME, end, "until when"),
 	COLUMN(struct sonde_loss, "events", INT, events,
-	       "how many; NULL: nobody counted those of this gap"),
+	       "lost events; NULL: nobody counted them"),
 	COLUMN_ROW_OF(struct sonde_loss, "machine", MACHINE, machine),
 };
-ROWS_TABLE(losses, struct sonde_loss, 100, "places where events were lost");
+ROWS_TABLE(gaps, struct sonde_loss, 100, "times in which events of a CPU are missing");
 
 static void load_problem(const struct sql_run *r, int64_t row, void *out)
 {

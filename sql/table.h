@@ -119,7 +119,7 @@ extern const struct sql_table namespaces_table;
 extern const struct sql_table cgroups_table;
 extern const struct sql_table contexts_table;
 extern const struct sql_table clocks_table;
-extern const struct sql_table losses_table;
+extern const struct sql_table gaps_table;
 extern const struct sql_table problems_table;
 extern const struct sql_table marks_table;
 extern const struct sql_table wakes_table;

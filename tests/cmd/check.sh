@@ -79,7 +79,7 @@ truncate -s 845414 "$scratch/short/ch0_0"
 run 3 "$sonde" check "$scratch/short"
 says out "the stream of CPU 0 ends before the trace does, by 728.1 ms"
 run 0 "$sonde" analyze "$scratch/short" -o "$scratch/short.sonde"
-run 0 "$sonde" report "$scratch/short.sonde" -t loss
+run 0 "$sonde" report "$scratch/short.sonde" -t gap
 says out "60.370571767  728.1 ms"
 not_says out "538.7 ms"
 
@@ -89,7 +89,7 @@ run 3 "$sonde" check "$scratch/cycles.dat"
 cycles=$(sed -n 's/.*the stream of CPU 1 ends before the trace does, by \([0-9]*\) cy: .*/\1/p' "$scratch/out")
 run 0 "$sonde" analyze "$scratch/cycles.dat" -o "$scratch/cycles.sonde"
 run 0 "$sonde" sql --format csv "$scratch/cycles.sonde" \
-	"select iif(abs(length * 2.3 / $cycles - 1) < 0.001, 'agrees', 'differs') from loss where cpu = 1"
+	"select iif(abs(length * 2.3 / $cycles - 1) < 0.001, 'agrees', 'differs') from gap where cpu = 1"
 says out "agrees"
 
 # What looks like a trace but is none is said, by analyze before it gives up for want of it.

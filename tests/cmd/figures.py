@@ -24,7 +24,7 @@ import odd_traces as odd  # noqa: E402
 S = 10**9
 TOPICS = ("wait", "wakeup", "preempt", "exits", "io", "boot", "shutdown", "vms")
 WINDOWS = ((), ("--time", "0%,100%"), ("--time", "0,999999999s"), ("--time", "99.9999%,100%"))
-TABLES = ("why", "delay", "vcpu_time", "vms", "wait", "io_list", "loss", "clock", "run", "losses", "clocks", "marks")
+TABLES = ("why", "delay", "vcpu_time", "vms", "wait", "io_list", "gap", "clock", "history", "gaps", "clocks", "marks")
 # 2^63 and 2^64, less what a little is; as ns, as a share in percent, and as seconds.
 ROUND_ZERO = re.compile(r"-?\b(?:922337203685477[456]\d{3}|1844674407370955[01]\d{3,4}|922337203685477\.\d|9223372036\.85\d*|"
                         r"1844674407370955\.\d|18446744073\.7\d*|9\.223\d*e\+?18|1\.844\d*e\+?19)")

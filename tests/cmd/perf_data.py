@@ -104,7 +104,7 @@ def damaged(host, guest, whole, scratch):
     data[places[3000]:places[3200]] = bytes(places[3200] - places[3000])
     broken.write_bytes(data)
     run = analyzed(scratch, broken, guest)
-    lost = [row for row in rows(run, "loss") if row["machine"] == "L0"]
+    lost = [row for row in rows(run, "gap") if row["machine"] == "L0"]
     lib.check(lost, "the report tells of the loss")
     lib.check("are no records" in lib.run(lib.SONDE, "info", run), "and of the bytes")
     times = {row["machine"]: row for row in rows(run, "machine_time")}

@@ -63,7 +63,7 @@ def check_short(history):
 
 def check_gaps(history):
     """Each gap is one row, and the longest stands in the first lines; returns how many there are."""
-    gaps = json.loads(lib.run(lib.SONDE, "report", "-t", "loss", "--format", "json", history))["loss"]
+    gaps = json.loads(lib.run(lib.SONDE, "report", "-t", "gap", "--format", "json", history))["gap"]
     rows = collections.Counter((g["machine"], g["cpu"], g["at"], (g["events"] or 0) > 0) for g in gaps)
     lib.check(all(nr == 1 for nr in rows.values()), f"{history}: one gap, several rows: {rows.most_common(2)}")
     left_out = json.loads(lib.run(lib.SONDE, "report", "-t", "left_out", "--format", "json", history))["left_out"]
@@ -83,7 +83,7 @@ def until(history):
 
 def check_moment(history):
     """The moment in the middle of the host's longest gap."""
-    gaps = json.loads(lib.run(lib.SONDE, "report", "-t", "loss", "--format", "json", history))["loss"]
+    gaps = json.loads(lib.run(lib.SONDE, "report", "-t", "gap", "--format", "json", history))["gap"]
     longest = max(gaps, key=lambda g: g["length"])
     at = longest["at"] + longest["length"] // 2
     inside = f"Events are missing on CPU {longest['cpu']} of {longest['machine']} from "

@@ -268,14 +268,14 @@ def check_migrations(run):
                   (row["moves"] or 0) == moves, f"migrations: {row}, not {moves} of {len(on)}")
 
 
-def check_losses(run):
+def check_gaps(run):
     want = collections.Counter()
-    for row in run.report["loss"]:
+    for row in run.report["gap"]:
         want[row["machine"], None if row["cpu"] < 0 else row["cpu"]] += row["length"]
-    got = sums(run.ready("losses"), ("machine", "cpu"))
-    lib.check(got.keys() == want.keys(), f"losses: {got}, not {want}")
+    got = sums(run.ready("gaps"), ("machine", "cpu"))
+    lib.check(got.keys() == want.keys(), f"gaps: {got}, not {want}")
     for place, ns in want.items():
-        lib.check(abs(got[place] - ns / 1e6) < 0.001, f"losses: {got[place]}, not {ns} ns")
+        lib.check(abs(got[place] - ns / 1e6) < 0.001, f"gaps: {got[place]}, not {ns} ns")
 
 
 OTHERS = {
@@ -284,7 +284,7 @@ OTHERS = {
     "syscalls": lambda run: all_of(run, "syscalls", ("syscall",)),
     "interrupts": lambda run: all_of(run, "interrupts", ("irq", "softirq")),
     "migrations": check_migrations,
-    "losses": check_losses,
+    "gaps": check_gaps,
 }
 
 

@@ -15,21 +15,21 @@ json 'all(h["exits"] == max(sum(e["count"] for e in j["exits"] if (e["from"], e[
 	for by in ("host0", "vm-a")) > 0 for h in j["hypervisor"])'
 json '([n["exits"] for n in j["nesting"] if n["by"] == "host0"] ==
 	[h["exits"] for h in j["hypervisor"] if h["vm"] == "vm-a-n"])'
-# Where there is nothing, a line says so; what is no topic, too.
+# Where there is nothing, a line says so; what is no report, too.
 run 0 "$sonde" report boot "$history"
 says out "no VM was started in this run"
 run 0 "$sonde" report shutdown "$history"
 says out "no VM ended in this run"
 run 0 "$sonde" report -t mark "$history"
 says out "Marks: none in this run"
-run 0 "$sonde" report -t loss "$history" --time +0s,+1s
-says out "Lost events: none in this run's window"
+run 0 "$sonde" report -t gap "$history" --time +0s,+1s
+says out "Gaps: none in this history's window"
 # What no tracer counted is no lost event, but it is not kept quiet.
 mkdir "$scratch/shutdown"
 tar -C "$scratch/shutdown" -xf samples/lab/lab-run-shutdown-6.1.tar.xz
 "$sonde" analyze -q "$scratch"/shutdown/*/L0/run -o "$scratch/shutdown.sonde"
-run 0 "$sonde" report -t loss "$scratch/shutdown.sonde"
-says out "Lost events: none in this run that a tracer counted; what else is missing: --table problem"
+run 0 "$sonde" report -t gap "$scratch/shutdown.sonde"
+says out "Gaps: none in this history that a tracer counted; what else is missing: --table problem"
 # A topic is one, whatever else is called so here.
 mkdir -p "$scratch/here/boot"
 cp "$history" "$scratch/here/run.sonde"
@@ -113,7 +113,7 @@ run 2 "$sonde" report "$history" --vm nobody
 says err 'there is no machine "nobody"'
 run 2 "$sonde" report "$history" --vm vm-b --html "$scratch/page.html"
 run 2 "$sonde" report nonsense "$history"
-says err 'no topic'
+says err 'no report'
 run 2 "$sonde" report "$history" wait
 says err "the name of the report stands before the file: sonde report wait $history"
 

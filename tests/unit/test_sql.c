@@ -133,7 +133,7 @@ static void rows_of_the_run(void **state)
 	     "300|burn|burn:[4026532324]|-|-");
 	SAYS("select container, level, inum from namespaces", "-|0|4026531836\n"
 							      "burn:[4026532324]|1|4026532324");
-	SAYS("select machine, cpu, begin, end, events from losses", "vm-a|0|1600000|1650000|-");
+	SAYS("select machine, cpu, begin, end, events from gaps", "vm-a|0|1600000|1650000|-");
 	SAYS("select machine, bound, rate_ppb from clocks", "vm-a|25|-40");
 	SAYS("select begin, end, length, ticks_are_ns from run", "1000000|2000000|1000000|1");
 	SAYS("select mode, what, serves from contexts where row = 1", "hypervisor|HLT|vm-a/0");
@@ -174,7 +174,7 @@ static void facts_are_tables(void **state)
 	SAYS("select window_begin, window_end from vcpu_time(0, 1350000.0) limit 1",
 	     "1000000|1350000");
 	SAYS("select count(*) from vcpu_time(1350000, 1350000)", "0");
-	SAYS("select machine, cpu, at, length, events from loss", "vm-a|0|1600000|50000|-");
+	SAYS("select machine, cpu, at, length, events from gap", "vm-a|0|1600000|50000|-");
 }
 
 /* ---- what is passed down ------------------------------------------------------------------- */

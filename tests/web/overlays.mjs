@@ -242,7 +242,7 @@ async function lossesAndBounds() {
   const { length: losses } = await changes(`(() => {
     const { model, timeline } = window.sonde;
     const host = model.run.machines.findIndex((m) => m.name === "host0");
-    model.run.losses = [[host, 1, ${begin}, ${begin + 5 * bound}, 7]];
+    model.run.gaps = [[host, 1, ${begin}, ${begin + 5 * bound}, 7]];
     timeline.request();
   })()`);
   const quarter = wide * 5;
@@ -275,7 +275,7 @@ async function missing() {
     await notice(other).click();
     await other.page.waitForSelector("text=Traces left out");
     const text = await other.page.locator(".panel-body").innerText();
-    assert.match(text, /Lost events[^]*host0\s+1\s+not counted/);
+    assert.match(text, /Gaps[^]*host0\s+1\s+not counted/);
     assert.match(text, /Traces left out[^]*vm-b\s+\S+\/vm-b\s+nothing in the traces relates it to host0/);
     assert.deepEqual(other.complaints, []);
   } finally {

@@ -352,7 +352,7 @@ const tests = {
 
   async annotations(s) {
     const sets = await asked(() => s.client.fetchMarkerSets(s.id));
-    assert.deepEqual(sets.map((x) => x.id), ["marks", "losses", "clocks"]);
+    assert.deepEqual(sets.map((x) => x.id), ["marks", "gaps", "clocks"]);
     for (const set of sets) {
       const { annotationCategories } = await asked(() => s.client.fetchAnnotationsCategories(s.id, "threads", set.id));
       assert.deepEqual(annotationCategories, [set.name]);
@@ -361,7 +361,7 @@ const tests = {
     for (const output of ["fused", "vcpus", "threads"]) {
       const ids = new Set((await s.tree(output)).entries.map((e) => e.id));
       const all = (await get(output)).annotations;
-      assert.equal(all["Lost events"].length, facts("loss").length);
+      assert.equal(all["Gaps"].length, facts("gap").length);
       assert.equal(all.Marks.length, facts("mark").length);
       const pieces = facts("clock").filter((c) => c.bound !== 0).reduce((n, c) => n + c.pieces, 0);
       assert(all["Clock uncertainty"].length <= pieces && (all["Clock uncertainty"].length > 0) === (pieces > 0), "clocks");
@@ -369,8 +369,8 @@ const tests = {
         assert(a.entryId === -1 || ids.has(a.entryId), `${a.label} is on no row`);
         assert(a.time >= s.begin && a.time + a.duration <= s.end && a.label, JSON.stringify(a.label));
       }
-      const some = await get(output, { requested_marker_categories: ["Lost events"] });
-      assert.deepEqual(Object.keys(some.annotations), ["Lost events"]);
+      const some = await get(output, { requested_marker_categories: ["Gaps"] });
+      assert.deepEqual(Object.keys(some.annotations), ["Gaps"]);
       assert.deepEqual(Object.keys((await get(output, { requested_marker_set: "clocks" })).annotations), ["Clock uncertainty"]);
       const bound = all["Clock uncertainty"][0];
       if (!bound) continue;

@@ -59,8 +59,8 @@ export interface RunModel {
   cpus: Cpu[];
   pid_ns: PidNs[];
   clocks: [number, number, number, number][];
-  losses: [number, number, number, number, number][];
-  nr_losses: number;
+  gaps: [number, number, number, number, number][];
+  nr_gaps: number;
   /** Traces that were given, but are not in the history: the first of them. */
   left_out: { name: string; path: string; reason: string }[];
   nr_left_out: number;

@@ -122,7 +122,7 @@ export class Overview {
 
   private drawLosses(context: CanvasRenderingContext2D, width: number, height: number): void {
     context.fillStyle = "#d8382c";
-    for (const [, , begin, end] of this.model.run.losses) {
+    for (const [, , begin, end] of this.model.run.gaps) {
       const x = (begin / this.view.length) * width;
       context.fillRect(x, height - 3, Math.max(1.5, ((end - begin) / this.view.length) * width), 3);
     }

@@ -146,7 +146,7 @@ export class Panel {
   private async verdicts(put: (...e: HTMLElement[]) => void): Promise<void> {
     const all = this.all();
     const out: HTMLElement[] = [];
-    const gaps = this.model.run.nr_losses;
+    const gaps = this.model.run.nr_gaps;
     if (gaps)
       out.push(h("p", { class: "warn" },
         `Events are missing in ${count(gaps)} ${gaps === 1 ? "place" : "places"}: what is shown there is not all that happened. The tab Run lists them.`));
@@ -350,7 +350,7 @@ export class Panel {
       h("div", { class: "facts" }, h("h3", {}, "Machines"), h("table", {},
         h("thead", {}, h("tr", {}, ...titles.map((t) => h("th", {}, t)))), h("tbody", {}, ...machines))),
     ];
-    if (run.losses.length) out.push(this.losses());
+    if (run.gaps.length) out.push(this.gaps());
     if (run.left_out.length)
       out.push(h("div", { class: "facts" }, h("h3", {}, "Traces left out"), h("table", {},
         h("thead", {}, h("tr", {}, ...["name", "trace", "reason"].map((t) => h("th", {}, t)))),
@@ -370,8 +370,8 @@ export class Panel {
     return bounds.some((b) => b < 0) ? "unknown" : this.clock.length(Math.max(...bounds));
   }
 
-  private losses(): HTMLElement {
-    const rows = this.model.run.losses.slice(0, 100).map(([m, cpu, begin, end, events]) =>
+  private gaps(): HTMLElement {
+    const rows = this.model.run.gaps.slice(0, 100).map(([m, cpu, begin, end, events]) =>
       h("tr", {},
         h("td", { class: "number" }, h("button", {
           type: "button", class: "link", onclick: () => this.actions.jump(begin, end - begin),
@@ -380,7 +380,7 @@ export class Panel {
         h("td", {}, this.model.machineName(m)),
         h("td", { class: "number" }, cpu < 0 ? "all" : String(cpu)),
         h("td", { class: "number" }, events < 0 ? "not counted" : count(events))));
-    return h("div", { class: "facts" }, h("h3", {}, "Lost events"), h("table", {},
+    return h("div", { class: "facts" }, h("h3", {}, "Gaps"), h("table", {},
       h("thead", {}, h("tr", {}, ...["at", "for", "machine", "cpu", "events"].map((t) => h("th", {}, t)))),
       h("tbody", {}, ...rows)));
   }
