@@ -40,7 +40,7 @@
 	X(wakeup_awake)                                                                            \
 	X(wakeup_awake_list)                                                                       \
 	X(io)                                                                                      \
-	X(io_leg)                                                                                  \
+	X(io_stage)                                                                                \
 	X(io_list)                                                                                 \
 	X(io_histogram)                                                                            \
 	X(io_step)                                                                                 \

@@ -146,7 +146,7 @@ extern const struct analysis wakeup_histogram_analysis;
 extern const struct analysis wakeup_awake_analysis;
 extern const struct analysis wakeup_awake_list_analysis;
 extern const struct analysis io_analysis;
-extern const struct analysis io_leg_analysis;
+extern const struct analysis io_stage_analysis;
 extern const struct analysis io_list_analysis;
 extern const struct analysis io_histogram_analysis;
 extern const struct analysis io_step_analysis;

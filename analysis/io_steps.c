@@ -245,7 +245,7 @@ static const struct sonde_column columns[] = {
 	{"request", "REQUEST", SONDE_COL_INT, "its number, as in io_list"},
 	{"at", "AT", SONDE_COL_TIME, "begin of the step"},
 	{"length", "FOR", SONDE_COL_NS, "how long; the steps add up to the request's length"},
-	{"leg", "LEG", SONDE_COL_STRING, "part of the way, as in io_leg; unknown: not told apart"},
+	{"stage", "STAGE", SONDE_COL_STRING, "part of the way, as in io_stage; unknown: not told apart"},
 	{"machine", "MACHINE", SONDE_COL_MACHINE, "where the request was"},
 	{"thread", "THREAD", SONDE_COL_THREAD, "in whose hands, -1 unknown"},
 	{"what", "WHAT", SONDE_COL_STRING, "in words"},

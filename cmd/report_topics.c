@@ -6,9 +6,9 @@
 
 /* What the phases of a start or an end leave to JSON. */
 /* clang-format off */
-#define PHASE_HIDE {"begin", "doubt", "waits_for_time", "evidence"}
+#define PHASE_HIDE {"begin", "doubt", "blocked_on_time", "evidence"}
 /* ... and which of them a line explains. */
-#define PHASE_EXPLAIN {"own", "hypervisor", "vmm", "host", "waits", "waits_for"}
+#define PHASE_EXPLAIN {"guest_mode", "kvm", "vmm", "host", "waits", "blocked_on"}
 /* clang-format on */
 
 const struct topic topics[] = {
@@ -60,7 +60,7 @@ const struct topic topics[] = {
 	 .sections = {{.name = "io",
 		       .explain = {"kind", "depth", "queue", "submit", "wake", "vmm", "disk",
 				   "inject", "deliver", "finish", "undivided"}},
-		      {.name = "io_leg", .whole = true},
+		      {.name = "io_stage", .whole = true},
 		      {.name = "io_list", .hide = {"cpu", "sector", "worker", "sender"}},
 		      {.name = "io_step", .hide = {"machine", "thread"}, .whole = true}},
 	 .drawn = "io_histogram"},

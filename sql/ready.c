@@ -164,15 +164,15 @@ const struct ready_query ready_queries[] = {
 	 "from delay order by cost desc limit 20"},
 
 	{"boot", "Where did the time of booting go?",
-	 "select vm, phase, " SECONDS("begin") " as begin, " MS("length") " as ms, " MS("own") " as own_ms,\n"
-	 "       " MS("hypervisor") " as hypervisor_ms, " MS("vmm") " as vmm_ms, " MS("host") " as host_ms,\n"
-	 "       " MS("waits") " as waits_ms, waits_for, " MS("unknown") " as unknown_ms\n"
+	 "select vm, stage, " SECONDS("begin") " as begin, " MS("length") " as ms, " MS("guest_mode") " as guest_mode_ms,\n"
+	 "       " MS("kvm") " as kvm_ms, " MS("vmm") " as vmm_ms, " MS("host") " as host_ms,\n"
+	 "       " MS("waits") " as waits_ms, blocked_on, " MS("unknown") " as unknown_ms\n"
 	 "from boot order by vm, boot.begin"},
 
 	{"shutdown", "Where did the time of shutting down go?",
-	 "select vm, phase, " SECONDS("begin") " as begin, " MS("length") " as ms, " MS("own") " as own_ms,\n"
-	 "       " MS("hypervisor") " as hypervisor_ms, " MS("vmm") " as vmm_ms, " MS("host") " as host_ms,\n"
-	 "       " MS("waits") " as waits_ms, waits_for, " MS("unknown") " as unknown_ms\n"
+	 "select vm, stage, " SECONDS("begin") " as begin, " MS("length") " as ms, " MS("guest_mode") " as guest_mode_ms,\n"
+	 "       " MS("kvm") " as kvm_ms, " MS("vmm") " as vmm_ms, " MS("host") " as host_ms,\n"
+	 "       " MS("waits") " as waits_ms, blocked_on, " MS("unknown") " as unknown_ms\n"
 	 "from shutdown order by vm, shutdown.begin"},
 
 	{"clocks", "How exact are the times of each machine?",

@@ -84,7 +84,7 @@ def interrupt(run):
         if not wait or wait["cause"] != "disk":
             continue
         window = f"{seconds(wait['at'])},{seconds(row['at'] + row['total'] + 1000)}"
-        legs = {step["leg"] for step in ask("report", run, "-t", "io_step", "--time", window)["io_step"]}
+        legs = {step["stage"] for step in ask("report", run, "-t", "io_step", "--time", window)["io_step"]}
         if not found or "disk" in legs:
             found = row["thread"], window, legs
         if "disk" in legs:      # the host's disk had to work for it, too

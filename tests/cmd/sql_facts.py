@@ -154,10 +154,10 @@ UNSORTED = {
         "median_us": ("median", US), "p99_us": ("p99", US), "longest_us": ("longest", US),
         "below_us": ("below", US), "to_cpu_us": ("to_cpu", US), "to_entry_us": ("to_entry", US),
         "guest_us": ("guest", US), "queue_us": ("queue", US)}),
-    "boot": ("boot", {"vm": ("vm", SAME), "phase": ("phase", SAME), "ms": ("length", MS),
-                      "own_ms": ("own", MS), "waits_ms": ("waits", MS)}),
-    "shutdown": ("shutdown", {"vm": ("vm", SAME), "phase": ("phase", SAME), "ms": ("length", MS),
-                              "own_ms": ("own", MS), "waits_ms": ("waits", MS)}),
+    "boot": ("boot", {"vm": ("vm", SAME), "stage": ("stage", SAME), "ms": ("length", MS),
+                      "guest_mode_ms": ("guest_mode", MS), "waits_ms": ("waits", MS)}),
+    "shutdown": ("shutdown", {"vm": ("vm", SAME), "stage": ("stage", SAME), "ms": ("length", MS),
+                              "guest_mode_ms": ("guest_mode", MS), "waits_ms": ("waits", MS)}),
 }
 DIGITS = {MS: 3, PERCENT: 1, US: 3, SAME: 0}
 

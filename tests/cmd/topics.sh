@@ -183,7 +183,7 @@ for number in {s["request"] for s in j["io_step"]}:
     whole = next(r for r in j["io_list"] if r["request"] == number)
     assert steps[0]["at"] == whole["at"] and sum(s["length"] for s in steps) == whole["total"]
     assert all(a["at"] + a["length"] == b["at"] for a, b in zip(steps, steps[1:])), steps
-for leg in j["io_leg"]:
+for leg in j["io_stage"]:
     assert leg["unknown"] <= 0 or leg["count"] == 0 or leg["median"] <= leg["p99"] <= leg["longest"]
 END
 run 0 "$sonde" report "$history" -t io -t io_histogram --format json
@@ -204,7 +204,7 @@ run 0 "$sonde" report boot "$scratch/boot.sonde" --format json
 python3 - "$scratch/out" <<'END' || fail "boot"
 import json, sys
 rows = json.load(open(sys.argv[1]))["boot"]
-names = [r["phase"] for r in rows]
+names = [r["stage"] for r in rows]
 assert names[:3] == ["VMM starts", "VM is set up", "firmware"], names
 levels = [n.removeprefix("kernel: ") for n in names if n.startswith("kernel: ")]
 assert levels == ["start", "console", "early", "pure", "core", "postcore", "arch", "subsys", "fs",
@@ -213,7 +213,7 @@ assert names[-1] == "user space, and what followed"  # it is never done
 calls = json.load(open(sys.argv[1]))["initcall"]
 assert len(calls) == 680 and calls[0]["name"] == "acpi_init" and calls[0]["level"] == "subsys"
 assert all(c["length"] >= 0 for c in calls)
-phase = {r["phase"]: r for r in rows}
+phase = {r["stage"]: r for r in rows}
 for c in calls:  # each lies in the phase of its level; names of modules' are not made up
     if c["level"] == "module":
         assert c["name"].startswith("0xffffffffc"), c
@@ -224,9 +224,9 @@ at = rows[0]["begin"]
 for r in rows:  # one after the other, each accounted for to the nanosecond (one vCPU)
     assert r["begin"] == at, r
     at += r["length"]
-    parts = sum(r[c] for c in ("own", "hypervisor", "vmm", "host", "waits", "unknown"))
+    parts = sum(r[c] for c in ("guest_mode", "kvm", "vmm", "host", "waits", "unknown"))
     assert parts == r["length"], (r, parts)
-    assert r["waits_for_time"] <= r["waits"]
+    assert r["blocked_on_time"] <= r["waits"]
 END
 run 0 "$sonde" report shutdown "$scratch/boot.sonde"
 says out "vCPUs end"
@@ -247,4 +247,4 @@ says err "there is nothing to draw"
 # From the host's trace alone.
 "$sonde" analyze -q "$dir"/L0/trace.dat -o "$scratch/host.sonde"
 run 0 "$sonde" report boot "$scratch/host.sonde" --format json
-json '[r["phase"] for r in j["boot"]] == ["VMM starts", "VM is set up", "firmware", "kernel", "user space, and what followed"]'
+json '[r["stage"] for r in j["boot"]] == ["VMM starts", "VM is set up", "firmware", "kernel", "user space, and what followed"]'

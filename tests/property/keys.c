@@ -275,7 +275,7 @@ bool is_less_specific(const struct sheet *s, size_t row)
 		switch (s->of->columns[c].type) {
 		case SONDE_COL_STRING:
 			if (text_fits(value.s, "any") || !strcmp(value.s, "device") ||
-			    (!strcmp(s->of->columns[c].name, "phase") && !strchr(value.s, ':')))
+			    (!strcmp(s->of->columns[c].name, "stage") && !strchr(value.s, ':')))
 				return true;
 			break;
 		case SONDE_COL_MODE:

@@ -41,7 +41,7 @@ static const char *const no_rule[] = {
 	"evidence",
 	"note",
 	"missing",
-	"waits_for",
+	"blocked_on",
 	"lost_share",
 	"level",
 	"per_thousand",

@@ -157,7 +157,7 @@ async function criticalPath() {
 async function phases() {
   const other = await drive(sonde, ending, { width: 1280, height: 900 });
   try {
-    await other.fresh("#panel=phases");
+    await other.fresh("#panel=stages");
     await other.page.waitForSelector(".chart .stack span");
     const facts = await other.page.evaluate(() => {
       const { api, view, phases } = window.sonde;

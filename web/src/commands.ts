@@ -78,7 +78,7 @@ export function commands(app: App): Command[] {
     { keys: ["2"], what: "statistics of the range", run: toPanel("range") },
     { keys: ["3"], what: "events at the cursor", run: toPanel("events") },
     { keys: ["4"], what: "critical path of the thread at the cursor", run: toPanel("path") },
-    { keys: ["5"], what: "how VMs started and ended", run: toPanel("phases") },
+    { keys: ["5"], what: "how VMs started and ended", run: toPanel("stages") },
     { keys: ["6"], what: "all analyses", run: toPanel("facts") },
     { keys: ["7"], what: "bookmarks", run: toPanel("notes") },
     { keys: ["8"], what: "about the run", run: toPanel("run") },

@@ -16,7 +16,7 @@ const TABS = [
   ["range", "Statistics"],
   ["events", "Events"],
   ["path", "Critical path"],
-  ["phases", "Start and end"],
+  ["stages", "Start and end"],
   ["facts", "Analyses"],
   ["notes", "Bookmarks"],
   ["run", "Run"],
@@ -105,7 +105,7 @@ export class Panel {
       open === "range" || open === "facts" ? `${w.begin}-${w.end}-${this.analysis}` : "",
       open === "path" ? `${w.begin}-${w.end}-${this.view.shown.row}-${this.view.shown.cursor}` : "",
       open === "events" ? `${this.view.shown.cursor} ${this.eventsMachine} ${this.eventsNamed}` : "",
-      open === "phases" ? `${this.phases.list.length} ${this.theme().dark}` : "",
+      open === "stages" ? `${this.phases.list.length} ${this.theme().dark}` : "",
       open === "notes" ? JSON.stringify(this.view.shown.notes) : "",
       this.clock.format, this.model.loaded,
     ].join("|");
@@ -129,7 +129,7 @@ export class Panel {
       else if (tab === "range") await this.range(put);
       else if (tab === "events") await this.events(put);
       else if (tab === "path") await this.path(put);
-      else if (tab === "phases") put(...this.phases.chart(this.theme(), (t, n) => this.actions.jump(t, n)));
+      else if (tab === "stages") put(...this.phases.chart(this.theme(), (t, n) => this.actions.jump(t, n)));
       else if (tab === "facts") await this.facts(put);
       else if (tab === "notes") put(this.notes());
       else put(...this.run());
