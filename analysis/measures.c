@@ -142,7 +142,7 @@ static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
 			like.by = machine_name(t, vm.parent);
 		if (a->columns[c].type != SONDE_COL_NS || !strcmp(a->columns[c].name, "total") ||
 		    !strcmp(a->columns[c].name, "unknown") ||
-		    !strcmp(a->columns[c].name, "ready_unknown"))
+		    !strcmp(a->columns[c].name, "steal_unknown"))
 			continue;
 		snprintf(what, sizeof(what), "%s", a->columns[c].help);
 		like.needs = needs_of(a->columns[c].name);

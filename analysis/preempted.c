@@ -120,7 +120,7 @@ static int find_victims(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 }
 
 /* clang-format off */
-#define VCPU_COLUMN {"vcpu", "VCPU", SONDE_COL_CPU, "who lost the CPU"}
+#define VCPU_COLUMN {"vcpu", "VCPU", SONDE_COL_CPU, "which was preempted"}
 #define CULPRIT_COLUMNS                                                                            \
 	{"culprit_machine", "CULPRIT IN", SONDE_COL_MACHINE, "machine whose code ran instead"},    \
 	{"culprit", "CULPRIT", SONDE_COL_THREAD, "thread that ran instead; unknown for interrupts"}, \
@@ -162,7 +162,7 @@ static ns_t inherited_by(const struct sonde_facts *states, int64_t vcpu)
 {
 	int64_t row = facts_find_rising(states, "vcpu", vcpu);
 
-	return row < 0 ? 0 : facts_named(states, (size_t)row, "inherited").i;
+	return row < 0 ? 0 : facts_named(states, (size_t)row, "inherited_steal").i;
 }
 
 struct state_sums {
@@ -239,17 +239,17 @@ static const struct sonde_column vcpu_columns[] = {
 	{"parent", "ON CPUS OF", SONDE_COL_MACHINE,
 	 "machine on whose CPUs its thread runs; those of a VM may themselves be off the CPU"},
 	{"on_cpu", "ON A CPU", SONDE_COL_NS, "its thread ran on a CPU of its parent"},
-	{"preempted", "READY", SONDE_COL_NS,
-	 "its thread was ready, but did not run: fact vcpu_state's queued, preempted, "
-	 "throttled and off the CPU not known why"},
+	{"steal", "STEAL", SONDE_COL_NS,
+	 "steal time: its thread was runnable and did not run; queued, preempted, throttled "
+	 "and steal_unknown of table vcpu_state together"},
 	{"waiting", "WAITING", SONDE_COL_NS, "blocked or halted"},
 	{"gone", "GONE", SONDE_COL_NS, "after its end"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"},
-	{"share", "OF WINDOW", SONDE_COL_PPM, "ready but not running, of the window's length"},
-	{"inherited", "INHERITED", SONDE_COL_NS,
+	{"steal_share", "STEAL OF WINDOW", SONDE_COL_PPM, "of the window's length"},
+	{"inherited_steal", "INHERITED STEAL", SONDE_COL_NS,
 	 "of its time on a CPU: the vCPU that it was on did not run itself"},
-	{"lost", "LOST", SONDE_COL_NS, "ready but not running, or inherited"},
-	{"lost_share", "LOST OF WINDOW", SONDE_COL_PPM, "of the window's length"},
+	{"total_steal", "TOTAL STEAL", SONDE_COL_NS, "steal and inherited steal"},
+	{"total_steal_share", "TOTAL STEAL OF WINDOW", SONDE_COL_PPM, "of the window's length"},
 };
 
 const struct analysis vcpu_time_analysis = {

@@ -22,12 +22,12 @@
 	X(VMM, "vmm", "VMM", "its VMM's user space handled an exit")                               \
 	X(HALTING, "halting", "HALTING", "its hypervisor polled, put it to sleep or woke it up")   \
 	X(NESTING, "nesting", "NESTING", "hypervisors worked for the vCPU it was on, or for one in it") \
-	X(OUTER_IRQ, "outer_irq", "OUTER IRQ", "interrupt handlers of the machines around it")     \
-	X(INHERITED, "inherited", "INHERITED", "the vCPU that it was on did not run itself")        \
-	X(READY, "ready", "QUEUED", "it had been woken, and waited for a CPU")                      \
-	X(PREEMPTED, "preempted", "PREEMPTED", "it could have gone on, and something else ran")    \
-	X(THROTTLED, "throttled", "THROTTLED", "its cgroup's quota was used up")                   \
-	X(OFF, "ready_unknown", "OFF CPU", "it had been woken, or had lost a CPU: which is not known")  \
+	X(OUTER_IRQ, "host_irq", "HOST IRQ", "hardirqs and softirqs of its hosts") \
+	X(INHERITED, "inherited_steal", "INHERITED STEAL", "the vCPU that it was on did not run itself")        \
+	X(READY, "queued", "QUEUED", "steal: it had been woken, and waited for a CPU")                      \
+	X(PREEMPTED, "preempted", "PREEMPTED", "steal: it lost its CPU while runnable") \
+	X(THROTTLED, "throttled", "THROTTLED", "steal: cpu.max of its cgroup was used up")                \
+	X(OFF, "steal_unknown", "STEAL UNKNOWN", "steal: queued or preempted, which is not known")  \
 	X(TIMER, "wait_timer", "TIMER", "it waited for a timer")                                   \
 	X(DISK, "wait_disk", "DISK", "it waited for a disk")                                       \
 	X(NETWORK, "wait_network", "NETWORK", "it waited for the network")                         \

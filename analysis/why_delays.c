@@ -386,15 +386,15 @@ static void say_inherited(struct sentence *s, const struct why *w, int64_t vcpu)
 	if (analysis_facts(&f, w->run, &vcpu_time_analysis, w->begin, w->end, &err))
 		return;
 	row = facts_find_rising(f, "vcpu", vcpu);
-	inherited = row < 0 ? 0 : facts_named(f, (size_t)row, "inherited").i;
+	inherited = row < 0 ? 0 : facts_named(f, (size_t)row, "inherited_steal").i;
 	if (inherited) {
 		char share[UNIT_TEXT];
 
 		say(s, " With ");
 		say_length(s, inherited);
 		say(s, " inherited from the vCPU that it was on, it lost ");
-		say_length(s, facts_named(f, (size_t)row, "lost").i);
-		say(s, " (%s).", unit_share(share, facts_named(f, (size_t)row, "lost_share").i));
+		say_length(s, facts_named(f, (size_t)row, "total_steal").i);
+		say(s, " (%s).", unit_share(share, facts_named(f, (size_t)row, "total_steal_share").i));
 	}
 	sonde_facts_free(f);
 }

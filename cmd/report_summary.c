@@ -15,14 +15,14 @@
 static void print_lost(const struct invocation *inv, const struct sonde_facts *vcpus, size_t row,
 		       const char *name, bool is_ns)
 {
-	int64_t inherited = facts_named(vcpus, row, "inherited").i;
+	int64_t inherited = facts_named(vcpus, row, "inherited_steal").i;
 	char text[UNIT_TEXT], share[UNIT_TEXT];
 
 	screen_say(&inv->screen, "%s", name);
 	if (inherited) {
 		fprintf(inv->screen.out, " lost %s (%s), ",
-			unit_length(text, facts_named(vcpus, row, "lost").i, is_ns),
-			unit_share(share, facts_named(vcpus, row, "lost_share").i));
+			unit_length(text, facts_named(vcpus, row, "total_steal").i, is_ns),
+			unit_share(share, facts_named(vcpus, row, "total_steal_share").i));
 		fprintf(inv->screen.out, "%s of it inherited;\n ",
 			unit_length(text, inherited, is_ns));
 	}
@@ -61,11 +61,11 @@ static void print_culprits(const struct invocation *inv, struct sonde_run *run,
  * window. */
 static int64_t next_loser(const struct sonde_facts *vcpus, int64_t last)
 {
-	int64_t before = last < 0 ? INT64_MAX : facts_named(vcpus, (size_t)last, "lost_share").i;
+	int64_t before = last < 0 ? INT64_MAX : facts_named(vcpus, (size_t)last, "total_steal_share").i;
 	int64_t next = -1, most = LEAST_LOST_PPM - 1;
 
 	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {
-		int64_t share = facts_named(vcpus, v, "lost_share").i;
+		int64_t share = facts_named(vcpus, v, "total_steal_share").i;
 		bool comes = share < before || (share == before && (int64_t)v > last);
 
 		if (comes && share > most) {
@@ -87,13 +87,13 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 		screen_title(&inv->screen, "Who was kept off the CPU");
 	for (; v >= 0; v = next_loser(vcpus, v)) {
 		int64_t vcpu = facts_named(vcpus, (size_t)v, "vcpu").i;
-		int64_t ready = facts_named(vcpus, (size_t)v, "preempted").i;
+		int64_t ready = facts_named(vcpus, (size_t)v, "steal").i;
 		char name[80], text[UNIT_TEXT], percent[UNIT_TEXT];
 
 		sonde_cpu_label(run, vcpu, name, sizeof(name));
 		print_lost(inv, vcpus, (size_t)v, name, is_ns);
 		fprintf(inv->screen.out, "%s (%s)%s\n", unit_length(text, ready, is_ns),
-			unit_share(percent, facts_named(vcpus, (size_t)v, "share").i),
+			unit_share(percent, facts_named(vcpus, (size_t)v, "steal_share").i),
 			ready ? ", because of" : "");
 		print_culprits(inv, run, pairs, vcpu, is_ns);
 	}

@@ -191,7 +191,7 @@ static const struct {
 	{"io", {"vm", "device", "kind", NULL}}, {"io_list", {"at", "vm", NULL}},
 	{"vcpu_state", {"vcpu", NULL}},		{"wakeup", {"vm", "level", "cause", NULL}},
 	{"wakeup_list", {"at", "vcpu", NULL}},	{"boot", {"vm", "stage", NULL}},
-	{"shutdown", {"vm", "stage", NULL}},	{"vms", {"vm", "run", NULL}},
+	{"shutdown", {"vm", "stage", NULL}},	{"vms", {"vm", "history", NULL}},
 };
 
 static const char *const *keys_of(const struct sonde_analysis *a)

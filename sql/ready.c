@@ -15,13 +15,13 @@ const struct ready_query ready_queries[] = {
 	 "select " MS("cost") " as ms, " PERCENT("share") " as percent, text\n"
 	 "from why order by cost desc"},
 
-	{"stolen", "Who had the CPU while which vCPU was ready to run?",
+	{"stolen", "Who had the CPU while which vCPU was runnable?",
 	 "select vcpu, culprit_machine, coalesce(culprit, mode) as culprit, mode,\n"
 	 "       " MS("total") " as ms, " PERCENT("share") " as percent, count,\n"
 	 "       " MS("longest") " as longest_ms, " SECONDS("longest_at") " as longest_at\n"
 	 "from preemption order by total desc limit 30"},
 
-	{"victims", "Which guest threads were kept from running, and by whom?",
+	{"victims", "Which guest threads were delayed by preemption, and by whom?",
 	 "select vcpu, victim, culprit_machine, coalesce(culprit, mode) as culprit,\n"
 	 "       " MS("total") " as ms, count, " MS("longest") " as longest_ms\n"
 	 "from preemption_victim order by total desc limit 30"},
@@ -33,19 +33,19 @@ const struct ready_query ready_queries[] = {
 	 "where p.culprit_machine is not null and p.culprit_machine <> c.machine\n"
 	 "group by 1, 2 order by sum(p.total) desc"},
 
-	{"lost", "How much of its time did each vCPU lose?",
-	 "select vcpu, parent, " MS("on_cpu") " as on_cpu_ms, " MS("preempted") " as ready_ms,\n"
-	 "       " MS("inherited") " as inherited_ms, " MS("lost") " as lost_ms,\n"
-	 "       " PERCENT("lost_share") " as lost_percent, " MS("waiting") " as waiting_ms,\n"
+	{"total-steal", "How much steal time does each vCPU have, inherited steal included?",
+	 "select vcpu, parent, " MS("on_cpu") " as on_cpu_ms, " MS("steal") " as steal_ms,\n"
+	 "       " MS("inherited_steal") " as inherited_ms, " MS("total_steal") " as total_ms,\n"
+	 "       " PERCENT("total_steal_share") " as total_percent, " MS("waiting") " as waiting_ms,\n"
 	 "       " MS("unknown") " as unknown_ms\n"
-	 "from vcpu_time order by lost desc"},
+	 "from vcpu_time order by total_steal desc"},
 
 	{"steal", "What is behind the steal time that guests see?",
-	 "select vcpu, " MS("found") " as found_ms, " MS("guest") " as guest_counted_ms,\n"
-	 "       " MS("ready") " as woken_ms, " MS("slice") " as slice_ms,\n"
+	 "select vcpu, " MS("steal") " as steal_ms, " MS("guest") " as guest_counted_ms,\n"
+	 "       " MS("queued") " as queued_ms, " MS("slice") " as slice_ms,\n"
 	 "       " MS("wakeup") " as wakeup_ms, " MS("class") " as realtime_ms,\n"
-	 "       " MS("quota") " as quota_ms, " MS("unknown") " as unknown_ms\n"
-	 "from steal order by found desc"},
+	 "       " MS("throttled") " as throttled_ms, " MS("unknown") " as unknown_ms\n"
+	 "from steal order by steal desc"},
 
 	{"machines", "Which machines used the CPUs?",
 	 "select machine, level, " MS("total") " as ms, " PERCENT("share") " as percent,\n"
@@ -80,17 +80,17 @@ const struct ready_query ready_queries[] = {
 	 "order by s.cpu_row"},
 
 	{"syscalls", "Which system calls took CPU time?",
-	 "with ran as (select value, sum(length) as ns, count(*) as stretches from states\n"
+	 "with ran as (select value, sum(length) as ns, count(*) as intervals from states\n"
 	 "             where kind = 'runs' group by value)\n"
-	 "select c.machine, c.what as syscall, " MS("sum(ns)") " as ms, sum(stretches) as stretches\n"
+	 "select c.machine, c.what as syscall, " MS("sum(ns)") " as ms, sum(intervals) as intervals\n"
 	 "from ran join contexts c on c.row = ran.value where c.mode = 'syscall'\n"
 	 "group by 1, 2 order by sum(ns) desc limit 30"},
 
 	{"interrupts", "Which interrupts took CPU time?",
-	 "with ran as (select value, sum(length) as ns, count(*) as stretches from states\n"
+	 "with ran as (select value, sum(length) as ns, count(*) as intervals from states\n"
 	 "             where kind = 'runs' group by value)\n"
 	 "select c.machine, c.mode, c.detail as number, c.what as name, " MS("sum(ns)") " as ms,\n"
-	 "       sum(stretches) as stretches\n"
+	 "       sum(intervals) as intervals\n"
 	 "from ran join contexts c on c.row = ran.value where c.mode in ('irq', 'softirq')\n"
 	 "group by 1, 2, 3, 4 order by sum(ns) desc limit 30"},
 
@@ -98,7 +98,7 @@ const struct ready_query ready_queries[] = {
 	 "with runs as (select cpu, cpu_row, value,\n"
 	 "                     lag(value) over (partition by cpu_row order by begin) as before\n"
 	 "              from states where kind = 'on' and value is not null)\n"
-	 "select cpu as vcpu, count(*) as stretches, count(distinct value) as cpus,\n"
+	 "select cpu as vcpu, count(*) as intervals, count(distinct value) as cpus,\n"
 	 "       sum(value <> before) as moves\n"
 	 "from runs group by cpu_row order by moves desc"},
 

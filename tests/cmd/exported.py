@@ -62,7 +62,7 @@ def check_csv(rows, info):
     preempted = sum(x["length"] for x in rows["vcpu", "vm-a/1"] if x["state"] == "preempted")
     for row in report("report", RUN, "-t", "vcpu_time")["vcpu_time"]:
         if row["vcpu"] == {"machine": "vm-a", "cpu": 1}:
-            check(row["preempted"] == preempted, f"{preempted} is not {row['preempted']}")
+            check(row["steal"] == preempted, f"{preempted} is not {row['steal']}")
 
 
 def check_rows(rows):

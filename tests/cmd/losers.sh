@@ -10,7 +10,7 @@ python3 - "$scratch/out" >"$scratch/expected" <<'END'
 import json, sys
 rows = json.load(open(sys.argv[1]))["vcpu_time"]
 name = lambda cpu: f"{cpu['machine']}/{cpu['cpu']}"
-lost = [(row["preempted"] + row["inherited"], name(row["vcpu"])) for row in rows]
+lost = [(row["steal"] + row["inherited_steal"], name(row["vcpu"])) for row in rows]
 print(*[name for ns, name in sorted(lost, reverse=True) if ns], sep="\n")
 END
 run 0 "$sonde" report "$history"

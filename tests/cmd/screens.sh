@@ -76,9 +76,9 @@ not_says out "IS NOT"
 run 0 "$sonde" report "$history" --format json --time 10%,30%
 json 'sum(r["total"] for r in j["machine_time"]) == 2 * (j["end"] - j["begin"])'
 json 'sum(r["total"] for r in j["process_time"]) == 2 * (j["end"] - j["begin"])'
-json 'all(sum(r[k] for k in ("on_cpu", "preempted", "waiting", "gone", "unknown")) == j["end"] - j["begin"] for r in j["vcpu_time"])'
+json 'all(sum(r[k] for k in ("on_cpu", "steal", "waiting", "gone", "unknown")) == j["end"] - j["begin"] for r in j["vcpu_time"])'
 # Each vCPU's culprits account for all of its preempted time.
-json 'all(sum(p["total"] for p in j["preemption"] if p["vcpu"] == v["vcpu"]) == v["preempted"] for v in j["vcpu_time"])'
+json 'all(sum(p["total"] for p in j["preemption"] if p["vcpu"] == v["vcpu"]) == v["steal"] for v in j["vcpu_time"])'
 json 'sum(p["total"] for p in j["preemption"]) == sum(p["total"] for p in j["preemption_victim"])'
 json 'any(p["culprit"] and p["culprit"]["comm"] == "h-burn" and p["vcpu"]["machine"] == "vm-b" for p in j["preemption"])'
 run 0 "$sonde" analyze -q samples/lttng/host0 -o "$scratch/host.sonde"

@@ -147,7 +147,7 @@ lite() {
 # Two runs, one query; a name with a quote in it.
 cp "$history" "$scratch/it's.sonde"
 [ "$(lite "select sonde_open('$history', 'a_'), sonde_open('$scratch/it''s.sonde', 'b_')" \
-	"select count(*) = sum(a.found = b.found) from a_steal a join b_steal b using (vcpu)" | tail -1)" = 1 ] ||
+	"select count(*) = sum(a.steal = b.steal) from a_steal a join b_steal b using (vcpu)" | tail -1)" = 1 ] ||
 	fail "two runs"
 "$sonde" sql "$history" "select * from preemption" --format json >"$scratch/wanted"
 sqlite3 -batch -json -cmd ".load $build/sonde_sqlite" -cmd "create virtual table temp.p using sonde('$history', preemption)" \

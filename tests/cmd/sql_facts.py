@@ -90,13 +90,13 @@ MIRRORS = {
                                            "mode": ("mode", SAME)}),
     "victims": ("preemption_victim", "total", 30, {"ms": ("total", MS), "count": ("count", SAME),
                                                    "longest_ms": ("longest", MS)}),
-    "lost": ("vcpu_time", "lost", None, {
-        "on_cpu_ms": ("on_cpu", MS), "ready_ms": ("preempted", MS), "inherited_ms": ("inherited", MS),
-        "lost_ms": ("lost", MS), "lost_percent": ("lost_share", PERCENT),
+    "total-steal": ("vcpu_time", "total_steal", None, {
+        "on_cpu_ms": ("on_cpu", MS), "steal_ms": ("steal", MS), "inherited_ms": ("inherited_steal", MS),
+        "total_ms": ("total_steal", MS), "total_percent": ("total_steal_share", PERCENT),
         "waiting_ms": ("waiting", MS), "unknown_ms": ("unknown", MS)}),
-    "steal": ("steal", "found", None, {
-        "found_ms": ("found", MS), "woken_ms": ("ready", MS), "slice_ms": ("slice", MS),
-        "wakeup_ms": ("wakeup", MS), "realtime_ms": ("class", MS), "quota_ms": ("quota", MS),
+    "steal": ("steal", "steal", None, {
+        "steal_ms": ("steal", MS), "queued_ms": ("queued", MS), "slice_ms": ("slice", MS),
+        "wakeup_ms": ("wakeup", MS), "realtime_ms": ("class", MS), "throttled_ms": ("throttled", MS),
         "unknown_ms": ("unknown", MS)}),
     "machines": ("machine_time", "total", None, {
         "machine": ("machine", SAME), "level": ("level", SAME), "ms": ("total", MS),

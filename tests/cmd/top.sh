@@ -27,10 +27,10 @@ says out "% unknown"
 run 0 "$sonde" top "$history" --format json
 json 'len(j) == 1 and len(j[0]["cpus"]) == 2 and len(j[0]["vcpus"]) == 4'
 json 'all(c["all"] == sum(c[k] for k in ("run", "guest", "hypervisor", "irq", "idle", "unknown")) for c in j[0]["cpus"])'
-json 'all(c["all"] == sum(c[k] for k in ("run", "hypervisor", "nesting", "outer_irq", "lost", "wait", "unknown")) for c in j[0]["vcpus"] + j[0]["vms"])'
+json 'all(c["all"] == sum(c[k] for k in ("run", "hypervisor", "nesting", "host_irq", "total_steal", "wait", "unknown")) for c in j[0]["vcpus"] + j[0]["vms"])'
 json '[v["name"] for v in j[0]["vms"]] == ["vm-a", "vm-b", "vm-a-n"]'
 json '[v["name"] for v in j[0]["vcpus"]] == ["vm-a/0", "vm-a/1", "vm-b/0", "vm-a-n/0"]'
-json 'j[0]["vms"][0]["lost"] == sum(v["lost"] for v in j[0]["vcpus"][:2])'
+json 'j[0]["vms"][0]["total_steal"] == sum(v["total_steal"] for v in j[0]["vcpus"][:2])'
 cp "$scratch/out" "$scratch/top"
 run 0 "$sonde" report "$history" --format json -t thread_time -t vcpu_time -t preemption
 python3 - "$scratch/top" "$scratch/out" <<'END' || fail "top and report differ"
@@ -42,7 +42,7 @@ for t in top["threads"]:
         assert t["run"] + t["hypervisor"] + t["irq"] == times[t["thread"]["row"]], t
 for v in top["vcpus"]:
     worst = max((p["total"] for p in report["preemption"] if p["vcpu"] == v["cpu"]), default=0)
-    assert v["lost_to"]["ns"] == worst, v
+    assert v["stolen_by"]["ns"] == worst, v
 END
 run 0 "$sonde" top "$history" --format json --sort kept --threads 5
 json '(lambda kept: len(kept) == 5 and kept == sorted(kept, reverse=True) and kept[0] > 0)([t["kept"] for t in j[0]["threads"]])'

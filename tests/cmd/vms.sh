@@ -8,14 +8,14 @@ make_history
 run 0 "$sonde" vms "$history" --format json
 json '[r["vm"] for r in j] == ["vm-a", "vm-b", "vm-a-n"]'
 # The parts are of all of a VM's time.
-json 'all(abs(sum(r[c] for c in ("own", "kvm", "vmm", "halting", "nesting", "outer_irq", "lost", "timer", "disk",
+json 'all(abs(sum(r[c] for c in ("guest_mode", "kvm", "vmm", "halting", "nesting", "host_irq", "total_steal", "timer", "disk",
 	"network", "ipi", "device", "other", "unknown")) - 10**6) <= 10 for r in j)'
 json 'all(r["group"] >= 1 for r in j)'
 cp "$scratch/out" "$scratch/one"
 # A run seen twice: each VM is like itself.
 cp "$history" "$scratch/again.sonde"
 run 0 "$sonde" vms "$history" "$scratch/again.sonde" --format json
-json 'len(j) == 6 and all(a["group"] == b["group"] and a["own"] == b["own"] for a, b in zip(j[:3], j[3:]))'
+json 'len(j) == 6 and all(a["group"] == b["group"] and a["guest_mode"] == b["guest_mode"] for a, b in zip(j[:3], j[3:]))'
 json 'len({r["group"] for r in j}) >= 2'
 # On a narrow screen the group stays: it is what is asked for.
 for columns in 80 100; do

@@ -32,7 +32,7 @@ rows = why["why"]
 costs = [r["cost"] for r in rows]
 assert costs == sorted(costs, reverse=True)
 assert all(why["begin"] <= r["begin"] < why["end"] for r in rows if r["cost"])
-lost = {(v["vcpu"]["machine"], v["vcpu"]["cpu"]): v["preempted"] for v in report["vcpu_time"]}
+lost = {(v["vcpu"]["machine"], v["vcpu"]["cpu"]): v["steal"] for v in report["vcpu_time"]}
 told = {(r["vcpu"]["machine"], r["vcpu"]["cpu"]): r["cost"] for r in rows if r["kind"] == "vcpu"}
 assert told == {k: v for k, v in lost.items() if v}, (told, lost)
 cost = {h["vm"]: h["hypervisor"] for h in report["hypervisor"]}
@@ -52,10 +52,10 @@ def per_vcpu(fact, value):
         key = (r["vcpu"]["machine"], r["vcpu"]["cpu"])
         sums[key] = sums.get(key, 0) + value(r)
     return {k: v for k, v in sums.items() if v}
-times = per_vcpu("vcpu_time", lambda r: r["preempted"])
+times = per_vcpu("vcpu_time", lambda r: r["steal"])
 assert times and times == per_vcpu("preemption", lambda r: r["total"])
-assert times == per_vcpu("vcpu_state", lambda r: r["ready"] + r["preempted"] + r["throttled"] + r["ready_unknown"])
-assert times == per_vcpu("steal", lambda r: r["found"])
+assert times == per_vcpu("vcpu_state", lambda r: r["queued"] + r["preempted"] + r["throttled"] + r["steal_unknown"])
+assert times == per_vcpu("steal", lambda r: r["steal"])
 END
 run 0 "$sonde" why "$history" --slower-than 1ms
 says out "It is the longest of "

@@ -75,7 +75,7 @@ def sums(history, begin, end):
     states = "select sum(length) from states where path glob 'host0/cpu*/runs'"
     lib.check(sql(history, states) == [2 * length], f"states add up to {sql(history, states)}")
     for row in report["vcpu_time"]:
-        lib.check(abs(row["share"] / 1e6 * length - row["preempted"]) < length / 1e5, f"{row} of {length}")
+        lib.check(abs(row["steal_share"] / 1e6 * length - row["steal"]) < length / 1e5, f"{row} of {length}")
     lib.check(unknown(report) < 0.05, f"{unknown(report):.1%} unknown where the host was traced")
     whole = ask("report", history, "--time", "0%,100%")
     run = whole["end"] - whole["begin"]

@@ -611,7 +611,7 @@ static void a_wait_begins_with_its_sleep(void **state)
 static void a_vcpus_time_adds_up(void **state)
 {
 	static const char *const columns[] = {"total",	   "user",	"kernel",
-					      "halting",   "wait_disk", "ready",
+					      "halting",   "wait_disk", "queued",
 					      "preempted", "throttled", "wait_unknown"};
 	static const int64_t values[] = {1000000, 395000, 30000,  60000, 90000,
 					 31000,	  1000,	  103000, 290000};
@@ -857,7 +857,7 @@ static void a_wakeup_within_which_events_were_lost(void **state)
 static void steal_is_held_against_the_guests_own(void **state)
 {
 	static const char *const columns[] = {"from",  "length", "guest", "unit",
-					      "found", "ready",	 "slice", "quota"};
+					      "steal", "queued", "slice", "throttled"};
 	static const int64_t between[] = {1290000, 160000, 100000, 100000, 100000, 0, 0, 100000};
 	static const int64_t without[] = {1000000, 290000, -1, -1, 30000, 30000, 0, 0};
 	struct sonde_facts *f = facts_of("steal", SMALL_BEGIN, SMALL_END);
@@ -874,7 +874,7 @@ static void why_a_vcpu_was_off(void **state)
 {
 	/* A quota that an idle CPU shows counts from the begin on; one that the kernel tells of,
 	 * from then on, and no longer than that. */
-	static const char *const why[] = {"ready", "quota", "quota", "slice", "quota", "ready"};
+	static const char *const why[] = {"queued", "throttled", "throttled", "slice", "throttled", "queued"};
 	struct sonde_facts *f = facts_of("preemption_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;

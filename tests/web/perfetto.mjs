@@ -85,7 +85,7 @@ async function checkFlows(viewer) {
     flows.reduce((n, f) => n + Number(f.nr), 0));
   assert(flows.filter((f) => f.what === "thread").every((f) => ["runnable", "running"].includes(f.name)), "woken, and yet asleep");
   // Of each time a vCPU was kept off, the first who did it.
-  const first = tell("report", run, "-t", "preemption_list").preemption_list.filter((p) => p.at === p.preemption_begin && p.on && p.why !== "ready");
+  const first = tell("report", run, "-t", "preemption_list").preemption_list.filter((p) => p.at === p.preemption_begin && p.on && p.why !== "queued");
   assert.equal(count("preemption", "preemption"), first.length);
   return count("preemption", "preemption");
 }

@@ -272,7 +272,7 @@ const tests = {
   async vcpus(s) {
     const tree = await s.tree("vcpus");
     checkTree(tree);
-    const names = { on_cpu: "on a CPU", preempted: "preempted", waiting: "waiting", gone: "gone", unknown: "unknown" };
+    const names = { on_cpu: "on a CPU", steal: "preempted", waiting: "waiting", gone: "gone", unknown: "unknown" };
     for (const row of facts("vcpu_time")) {
       const entry = tree.entries.find((e) => e.labels[0] === `${row.vcpu.machine}/${row.vcpu.cpu}`);
       const sums = Object.fromEntries(Object.values(names).map((name) => [name, 0n]));
