@@ -119,7 +119,7 @@ const struct ready_query ready_queries[] = {
 	 "from exit_cause order by total desc limit 30"},
 
 	{"nesting", "What does nesting multiply?",
-	 "select vm, host, exits, handed, follow, per_thousand / 1000.0 as exits_per_exit,\n"
+	 "select vm, host, exits, reflected, follow, per_thousand / 1000.0 as exits_per_exit,\n"
 	 "       mean / 1000.0 as mean_us, " MS("total") " as ms\n"
 	 "from nesting order by total desc"},
 
@@ -130,20 +130,20 @@ const struct ready_query ready_queries[] = {
 	 "from wait order by total desc limit 30"},
 
 	{"long-waits", "Which were the longest waits, and what ended them?",
-	 "select vcpu, " SECONDS("at") " as at, " MS("length") " as ms, cause, irq, \"by\", evidence\n"
+	 "select vcpu, " SECONDS("at") " as at, " MS("length") " as ms, cause, irq, waker, evidence\n"
 	 "from wait_list order by length desc limit 20"},
 
-	{"wakeups", "How long does it take to wake a vCPU, at each level?",
+	{"wakeups", "What is the wakeup latency of vCPUs, at each level?",
 	 "select vm, level, cause, count, median / 1000.0 as median_us, p99 / 1000.0 as p99_us,\n"
-	 "       longest / 1000.0 as longest_us, below / 1000.0 as below_us,\n"
-	 "       to_cpu / 1000.0 as to_cpu_us, to_entry / 1000.0 as to_entry_us,\n"
-	 "       guest / 1000.0 as guest_us, queue / 1000.0 as queue_us\n"
+	 "       longest / 1000.0 as longest_us, host_wakeup / 1000.0 as host_wakeup_us,\n"
+	 "       run_delay / 1000.0 as run_delay_us, entry / 1000.0 as entry_us,\n"
+	 "       guest / 1000.0 as guest_us, guest_run_delay / 1000.0 as guest_run_delay_us\n"
 	 "from wakeup order by vm, count desc"},
 
-	{"slow-wakeups", "Which wake-ups took longest, and where was the time?",
-	 "select vcpu, " SECONDS("at") " as at, " MS("total") " as ms, cause, " MS("below") " as below_ms,\n"
-	 "       " MS("to_cpu") " as to_cpu_ms, " MS("to_entry") " as to_entry_ms,\n"
-	 "       " MS("guest") " as guest_ms, " MS("queue") " as queue_ms, thread\n"
+	{"slow-wakeups", "Which wakeup latencies are the longest, and what are they made of?",
+	 "select vcpu, " SECONDS("at") " as at, " MS("total") " as ms, cause, " MS("host_wakeup") " as host_wakeup_ms,\n"
+	 "       " MS("run_delay") " as run_delay_ms, " MS("entry") " as entry_ms,\n"
+	 "       " MS("guest") " as guest_ms, " MS("guest_run_delay") " as guest_run_delay_ms, thread\n"
 	 "from wakeup_list order by total desc limit 20"},
 
 	{"io", "Where do requests to devices spend their time?",
@@ -181,7 +181,7 @@ const struct ready_query ready_queries[] = {
 	 "from clock order by machine_row"},
 
 	{"gaps", "Where are events missing?",
-	 "select machine, cpu, count(*) as places, sum(events) as lost_events,\n"
+	 "select machine, cpu, count(*) as places, sum(events) as events_lost,\n"
 	 "       " MS("sum(length)") " as ms, " SECONDS("min(at)") " as first\n"
 	 "from gap group by machine_row, cpu order by sum(length) desc"},
 };

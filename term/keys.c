@@ -96,9 +96,9 @@ static const struct help_line more_help[] = {
 	{"text", "is looked for everywhere"},
 	{NULL, "Colours"},
 	{"grey, green, blue", "idle, user space, system calls and kernel (u, s, k)"},
-	{"orange, yellow", "interrupts and soft interrupts (i, x)"},
+	{"orange, yellow", "hardirqs and softirqs (i, x)"},
 	{"purple", "hypervisor, between VM exit and entry (h)"},
-	{"red", "ready to run, but not on a CPU (!)"},
+	{"red", "runnable, but not on a CPU (!)"},
 	{"pale", "waits (~)"},
 	{"white", "not known (?)"},
 };

@@ -75,7 +75,7 @@ def wakeup(run):
 def interrupt(run):
     """What happens, step by step, from a request to a disk to the process that waited for it?"""
     rows = [r for r in ask("report", run, "-t", "wakeup_list")["wakeup_list"]
-            if r["cause"] == "disk" and r["thread"] and r["queue"]]
+            if r["cause"] == "disk" and r["thread"] and r["guest_run_delay"]]
     waits = {w["until"]: w for w in ask("report", run, "-t", "wait_list")["wait_list"]}
     found = None
     for row in rows:

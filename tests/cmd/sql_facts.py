@@ -125,7 +125,7 @@ MIRRORS = {
         "ms": ("total", MS), "mean_us": ("mean", US), "max_us": ("max", US)}),
     "nesting": ("nesting", "total", None, {
         "vm": ("vm", SAME), "host": ("host", SAME), "exits": ("exits", SAME),
-        "handed": ("handed", SAME), "follow": ("follow", SAME), "mean_us": ("mean", US),
+        "reflected": ("reflected", SAME), "follow": ("follow", SAME), "mean_us": ("mean", US),
         "exits_per_exit": ("per_thousand", THOUSAND), "ms": ("total", MS)}),
     "waits": ("wait", "total", 30, {
         "cause": ("cause", SAME), "irq": ("irq", SAME), "ms": ("total", MS),
@@ -134,8 +134,8 @@ MIRRORS = {
     "long-waits": ("wait_list", "length", 20, {"ms": ("length", MS), "cause": ("cause", SAME),
                                                "evidence": ("evidence", SAME)}),
     "slow-wakeups": ("wakeup_list", "total", 20, {
-        "ms": ("total", MS), "cause": ("cause", SAME), "to_cpu_ms": ("to_cpu", MS),
-        "to_entry_ms": ("to_entry", MS), "guest_ms": ("guest", MS), "queue_ms": ("queue", MS)}),
+        "ms": ("total", MS), "cause": ("cause", SAME), "run_delay_ms": ("run_delay", MS),
+        "entry_ms": ("entry", MS), "guest_ms": ("guest", MS), "guest_run_delay_ms": ("guest_run_delay", MS)}),
     "slow-io": ("io_list", "total", 20, {
         "device": ("device", SAME), "kind": ("kind", SAME), "ms": ("total", MS), "bytes": ("bytes", SAME),
         "depth": ("depth", SAME)}),
@@ -152,8 +152,8 @@ UNSORTED = {
     "wakeups": ("wakeup", {
         "vm": ("vm", SAME), "level": ("level", SAME), "cause": ("cause", SAME), "count": ("count", SAME),
         "median_us": ("median", US), "p99_us": ("p99", US), "longest_us": ("longest", US),
-        "below_us": ("below", US), "to_cpu_us": ("to_cpu", US), "to_entry_us": ("to_entry", US),
-        "guest_us": ("guest", US), "queue_us": ("queue", US)}),
+        "host_wakeup_us": ("host_wakeup", US), "run_delay_us": ("run_delay", US), "entry_us": ("entry", US),
+        "guest_us": ("guest", US), "guest_run_delay_us": ("guest_run_delay", US)}),
     "boot": ("boot", {"vm": ("vm", SAME), "stage": ("stage", SAME), "ms": ("length", MS),
                       "guest_mode_ms": ("guest_mode", MS), "waits_ms": ("waits", MS)}),
     "shutdown": ("shutdown", {"vm": ("vm", SAME), "stage": ("stage", SAME), "ms": ("length", MS),

@@ -7,7 +7,7 @@ make_history
 
 # ---- a run: text
 run 0 "$sonde" top "$history"
-says out "from 59.599906000 (+0) for 1.500 s, <0.1% unknown, no events lost"
+says out "from 59.599906000 (+0) for 1.500 s, <0.1% unknown, no lost events"
 says out "host0/0"
 grep -qE '^[^ ]*vm-b/0 .* timer +[0-9.]+% h-burn\[519\]' "$scratch/out" || fail "vm-b/0: $(cat "$scratch/out")"
 grep -qE '^h-burn\[519\] ' "$scratch/out" || fail "no threads"
@@ -44,9 +44,9 @@ for v in top["vcpus"]:
     worst = max((p["total"] for p in report["preemption"] if p["vcpu"] == v["cpu"]), default=0)
     assert v["stolen_by"]["ns"] == worst, v
 END
-run 0 "$sonde" top "$history" --format json --sort kept --threads 5
-json '(lambda kept: len(kept) == 5 and kept == sorted(kept, reverse=True) and kept[0] > 0)([t["kept"] for t in j[0]["threads"]])'
-json 'j[0]["threads"][0]["kept_by"]["ns"] <= j[0]["threads"][0]["kept"]'
+run 0 "$sonde" top "$history" --format json --sort delay --threads 5
+json '(lambda kept: len(kept) == 5 and kept == sorted(kept, reverse=True) and kept[0] > 0)([t["run_delay"] for t in j[0]["threads"]])'
+json 'j[0]["threads"][0]["delayed_by"]["ns"] <= j[0]["threads"][0]["run_delay"]'
 
 # ---- what it refuses
 run 2 "$sonde" top "$history" -d soon
@@ -84,7 +84,7 @@ json 'len(j) == 2 and all(w["live"]["cpu_ns"] > 0 and w["live"]["bytes"] > 0 for
 json 'all(0 < w["live"]["watched_ns"] <= w["live"]["elapsed_ns"] for w in j)'
 json 'all(w["end"] - w["begin"] == w["live"]["watched_ns"] for w in j)'
 json 'all(c["all"] == w["live"]["watched_ns"] for w in j for c in w["cpus"])'
-json "all(any(t['thread']['tid'] == $burner and t['run'] + t['kept'] > 0 for t in w['threads']) for w in j)"
+json "all(any(t['thread']['tid'] == $burner and t['run'] + t['run_delay'] > 0 for t in w['threads']) for w in j)"
 run 0 "$sonde" top -b -n 1 -d 200ms
 says out "watched"
 says out "of a CPU"

@@ -149,14 +149,14 @@ for columns in 80 100; do
 	not_says out "no room for"
 	awk -v max=$columns 'length > max { exit 1 }' "$scratch/out" || fail "a line of more than $columns columns"
 done
-# A topic explains its columns, those that are there, in the words of --table help.
+# A report explains its columns, those that are there, in the words of --table help.
 run 0 "$sonde" report wait "$history"
 says out "; POLLED: "
 COLUMNS=80 run 0 "$sonde" report wait "$history"
 not_says out "POLLED: "
-says out "(WAITED FOR: what ended it: timer, disk,"
+says out "(BLOCKED ON: what ended it: timer, disk,"
 run 0 "$sonde" report "$history" --table wait
-not_says out "WAITED FOR: "
+not_says out "BLOCKED ON: "
 run 0 "$sonde" report "$history"
 says out "TASK: in a thread, user or kernel not known; GUEST: in a guest of which nothing more is known; UNKNOWN: "
 run 0 "$sonde" report io "$history" --format json

@@ -85,7 +85,7 @@ python3 - "$scratch/out" "$scratch/report" <<'END' || fail "said too much"
 import json, sys
 why, report = (json.load(open(p)) for p in sys.argv[1:])
 said = [r["text"] for r in why["why"] if r["kind"] == "wakeup"]
-halves = [2 * max(w[c] for c in ("below", "to_cpu", "to_entry", "guest", "queue")) > w["mean"]
+halves = [2 * max(w[c] for c in ("host_wakeup", "run_delay", "entry", "guest", "guest_run_delay")) > w["mean"]
           for w in report["wakeup"]]
 assert sum(" Most of that" in t for t in said) == sum(halves) > 0, said
 assert sum(" The largest part of that" in t for t in said) == len(halves) - sum(halves) > 0, said

@@ -228,7 +228,7 @@ def woken(title, told, traces):
             continue
         vcpu = vcpu_of(row["vcpu"])
         times, threads = switches.get(vcpu, ([], []))
-        entry, runs = row["at"] + row["below"] + row["to_cpu"] + row["to_entry"], row["at"] + row["total"]
+        entry, runs = row["at"] + row["host_wakeup"] + row["run_delay"] + row["entry"], row["at"] + row["total"]
         says = f"{vcpu} at {row['at']}: {row['thread']['comm']}[{row['thread']['tid']}] after {row['total']} ns"
         if not times or times[0] > entry + MARGIN_NS:
             tally.add(False, f"{says}, but its trace begins later than the entry")

@@ -105,7 +105,7 @@ static bool cells_fit(const struct pair *p, const struct sonde_column *c, union 
 		return cpu_fits(p, cut.i, whole.i);
 	case SONDE_COL_THREAD:
 		/* Who woke it is not told of a wait whose end says more. */
-		if (!strcmp(c->name, "by") && whole.i < 0)
+		if (!strcmp(c->name, "waker") && whole.i < 0)
 			return true;
 		return threads_fit(p, cut.i, whole.i);
 	case SONDE_COL_PID_NS:

@@ -119,7 +119,7 @@ static void nesting_is_counted(void **state)
 	assert_int_equal(cell(f, 0, "vm"), VM_AN);
 	assert_int_equal(cell(f, 0, "host"), VM_A);
 	assert_int_equal(cell(f, 0, "exits"), 1);
-	assert_int_equal(cell(f, 0, "handed"), 1);
+	assert_int_equal(cell(f, 0, "reflected"), 1);
 	assert_int_equal(cell(f, 0, "follow"), 1);
 	assert_int_equal(cell(f, 0, "per_thousand"), 2000);
 	assert_int_equal(cell(f, 0, "mean"), 50000);
@@ -280,7 +280,7 @@ static void a_path_says_who_had_the_cpu(void **state)
 		{1400000, 50000, BURN, "queued", "behind host0's hypervisor, for vm-a vCPU 0"},
 		{1450000, 50000, BURN, "queued", "behind vm-a's hypervisor, for vm-a-n vCPU 0"},
 		{1500000, 200000, BURN, "queued", "behind vm-a-n vCPU 0 (\033[31mtask<&>[7])"},
-		{1700000, 20000, BURN, "queued", "behind interrupts of host0"},
+		{1700000, 20000, BURN, "queued", "behind hardirqs of host0"},
 		{1720000, 280000, BURN, "runs", "syscall openat"},
 	};
 
@@ -296,8 +296,8 @@ static void a_path_leads_out_of_the_guest(void **state)
 		{1000000, 100000, BURN, "waits", "until something that the trace does not tell"},
 		{1100000, 50000, KVM_A, "hypervisor", "host0's, HLT for vm-a vCPU 0"},
 		{1150000, 150000, APP, "runs", "user"},
-		{1300000, 100000, APP, "off cpu",
-		 "vm-a vCPU 0 was ready, CPU 0 ran burn[300] in container burn:[4026532324] of "
+		{1300000, 100000, APP, "steal",
+		 "vm-a vCPU 0 was runnable, CPU 0 ran burn[300] in container burn:[4026532324] of "
 		 "host0"},
 	};
 

@@ -366,7 +366,7 @@ async function rulerTimes() {
 async function panels() {
   await fresh("#t=480000000-500000000&c=484000000");
   for (const [tab, text] of [["range", "CPU time by machine"], ["events", "kvm_"], ["run", "How it was found"],
-    ["verdicts", "Hypervisor time by VM"]]) {
+    ["verdicts", "Hypervisor overhead by VM"]]) {
     await page.locator(`[data-tab="${tab}"]`).click();
     await page.waitForFunction((t) => document.querySelector(".panel-body").innerText.toLowerCase().includes(t.toLowerCase()), text);
   }
