@@ -245,11 +245,11 @@ static const struct sonde_column vcpu_columns[] = {
 	{"waiting", "WAITING", SONDE_COL_NS, "blocked or halted"},
 	{"gone", "GONE", SONDE_COL_NS, "after its end"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"},
-	{"steal_share", "STEAL OF WINDOW", SONDE_COL_PPM, "of the window's length"},
-	{"inherited_steal", "INHERITED STEAL", SONDE_COL_NS,
+	{"steal_share", "STEAL SHARE", SONDE_COL_PPM, "of the window's length"},
+	{"inherited_steal", "INHERITED", SONDE_COL_NS,
 	 "of its time on a CPU: the vCPU that it was on did not run itself"},
 	{"total_steal", "TOTAL STEAL", SONDE_COL_NS, "steal and inherited steal"},
-	{"total_steal_share", "TOTAL STEAL OF WINDOW", SONDE_COL_PPM, "of the window's length"},
+	{"total_steal_share", "TOTAL SHARE", SONDE_COL_PPM, "of the window's length"},
 };
 
 const struct analysis vcpu_time_analysis = {

@@ -71,7 +71,7 @@ static int find_refused(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 }
 
 static const struct sonde_column columns[] = {
-	{"count", "TIMES", SONDE_COL_INT, "hypercalls, in all of the run"},
+	{"count", "TIMES", SONDE_COL_INT, "hypercalls, in all of the history"},
 	{"machine", "MACHINE", SONDE_COL_MACHINE,
 	 "the guest that made them; its host where the guest is not known"},
 	{"what", "WHAT", SONDE_COL_STRING,

@@ -23,7 +23,7 @@
 	X(HALTING, "halting", "HALTING", "its hypervisor polled, put it to sleep or woke it up")   \
 	X(NESTING, "nesting", "NESTING", "hypervisors worked for the vCPU it was on, or for one in it") \
 	X(OUTER_IRQ, "host_irq", "HOST IRQ", "hardirqs and softirqs of its hosts") \
-	X(INHERITED, "inherited_steal", "INHERITED STEAL", "the vCPU that it was on did not run itself")        \
+	X(INHERITED, "inherited_steal", "INHERITED", "the vCPU that it was on did not run itself")        \
 	X(READY, "queued", "QUEUED", "steal: it had been woken, and waited for a CPU")                      \
 	X(PREEMPTED, "preempted", "PREEMPTED", "steal: it lost its CPU while runnable") \
 	X(THROTTLED, "throttled", "THROTTLED", "steal: cpu.max of its cgroup was used up")                \

@@ -285,7 +285,7 @@ static void add_row(struct sonde_facts *out, const struct profile *p)
 
 static const struct sonde_column columns[] = {
 	{"vm", "VM", SONDE_COL_STRING, "virtual machine"},
-	{"history", "HISTORY", SONDE_COL_STRING, "history it is in, when there are several"},
+	{"history", "HISTORY", SONDE_COL_STRING, "the history that it is in, when there are several"},
 	{"group", "GROUP", SONDE_COL_INT, "VMs of one group behave alike"},
 	{"silhouette", "FIT", SONDE_COL_PPM,
 	 "its silhouette: near 100% it belongs to its group clearly, below 0 it does not; 0 where "
@@ -311,11 +311,11 @@ static const struct sonde_column columns[] = {
 	{"other", "OTHER", SONDE_COL_PPM, "for its VMM, its host, or what is not known"},
 	{"unknown", "UNKNOWN", SONDE_COL_PPM, "not known, or after its end"},
 	{"exits", "EXITS/S", SONDE_COL_INT,
-	 "exits per second of a vCPU's time; -1 in a run whose unit is cycles, beside one in ns"},
+	 "exits per second of a vCPU's time; -1 in a history whose unit is cycles, beside one in ns"},
 	{"waits", "WAITS/S", SONDE_COL_INT, "waits, likewise"},
 	{"wait_length", "WAIT", SONDE_COL_NS, "mean length of a wait, likewise"},
 	{"unit", "RATES", SONDE_COL_STRING,
-	 "of these rates: per s, or, when no run's unit is ns, per 10^9 cycles"},
+	 "of these rates: per s, or, when the unit of no history is ns, per 10^9 cycles"},
 };
 
 static int add_groups(struct sonde_facts *out, struct profiles *ps)

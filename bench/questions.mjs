@@ -82,12 +82,12 @@ const QUESTIONS = [
     await h.see(/the steps add up/);
   }],
   ["how long wake-ups of vCPUs take, and on what (F11)", async (h) => {
-    await h.click('[data-tab="facts"]');
+    await h.click('[data-tab="tables"]');
     await h.choose(".panel-body select", "wakeup");
     await h.see("vm-b", ".facts td");
   }],
   ["what left the guests, how often, and what it cost (W6)", async (h) => {
-    await h.click('[data-tab="facts"]');
+    await h.click('[data-tab="tables"]');
     await h.choose(".panel-body select", "exits");
     await h.see(/HLT|hlt/, ".facts td");
   }],

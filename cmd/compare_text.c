@@ -159,7 +159,7 @@ static void print_absent(const struct invocation *inv, const struct sonde_facts 
 		if (first < row || goes_with_machine(f, row))
 			continue;
 		if (!nr++)
-			screen_title(&inv->screen, "In one of the runs only");
+			screen_title(&inv->screen, "In one of the histories only");
 		snprintf(text, sizeof(text), "%s: absent in %s", who_text(f, row, who, sizeof(who)),
 			 inv->operands[after]);
 		paragraph_print(&inv->screen, "  ", text);

@@ -231,10 +231,10 @@ static enum exit_code run_export(const struct invocation *inv)
 
 const struct command export_command = {
 	.name = "export",
-	.summary = "the run for other viewers: Perfetto, Chrome, CTF, CSV",
+	.summary = "a history for other viewers: Perfetto, Chrome, CTF, CSV",
 	.operands = "[FILE]",
 	.about =
-		"Writes what the run shows as a Perfetto trace, Chrome trace events (JSON), a CTF\n"
+		"Writes a history as a Perfetto trace, Chrome trace events (JSON), a CTF\n"
 		"trace (a directory), or CSV: what ran on each physical CPU, vCPUs, threads, who\n"
 		"woke and who preempted whom.  docs/export.md says how to open each.\n",
 	.common = COMMON_INPUT | COMMON_OUTPUT | COMMON_TIME,

@@ -33,7 +33,7 @@ static void print_options(FILE *out, const struct command *c, const char *title,
 
 		if (c->output_is_dir && row.mask == COMMON_OUTPUT) {
 			row.arg = "DIR";
-			row.help = "make the run directory DIR";
+			row.help = "make the recording DIR";
 		}
 		if (option_taken(set, &row))
 			print_option(out, &row);

@@ -262,7 +262,7 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 		code = print_section(inv, run, topic->sections[i].name, &view, begin, end, &rows);
 	}
 	if (topic && !code && !rows)
-		fprintf(inv->screen.out, "%s%s%s in this run%s%s\n", opt->vm ? opt->vm : "",
+		fprintf(inv->screen.out, "%s%s%s in this history%s%s\n", opt->vm ? opt->vm : "",
 			opt->vm ? ": " : "", topic->nothing, inv->common.time ? "'s window" : "",
 			topic->record && !is_recorded(run, topic) ? topic->record : "");
 	if (topic)
@@ -270,7 +270,7 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++, rows = 0) {
 		code = print_section(inv, run, opt->sections.items[i], &view, begin, end, &rows);
 		if (!code && !rows)
-			fprintf(inv->screen.out, "%s%s%s: none in this run%s%s\n",
+			fprintf(inv->screen.out, "%s%s%s: none in this history%s%s\n",
 				opt->vm ? opt->vm : "", opt->vm ? ": " : "",
 				report_title(opt->sections.items[i]),
 				inv->common.time ? "'s window" : "",

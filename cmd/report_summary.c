@@ -8,27 +8,24 @@
 
 #include <inttypes.h>
 
-/* Who lost less of the window than this is not worth a sentence. */
+/* Less than this of the window is not worth a line. */
 #define LEAST_LOST_PPM 10000
 
-/* The begin of its sentence; a nested VM's vCPU also loses what those that it is on lose. */
+/* The begin of its line; a nested VM's vCPU inherits the steal time of those that it is on. */
 static void print_lost(const struct invocation *inv, const struct sonde_facts *vcpus, size_t row,
 		       const char *name, bool is_ns)
 {
 	int64_t inherited = facts_named(vcpus, row, "inherited_steal").i;
 	char text[UNIT_TEXT], share[UNIT_TEXT];
 
-	screen_say(&inv->screen, "%s", name);
+	screen_say(&inv->screen, "%s: ", name);
 	if (inherited) {
-		fprintf(inv->screen.out, " lost %s (%s), ",
+		fprintf(inv->screen.out, "%s total steal (%s), ",
 			unit_length(text, facts_named(vcpus, row, "total_steal").i, is_ns),
 			unit_share(share, facts_named(vcpus, row, "total_steal_share").i));
-		fprintf(inv->screen.out, "%s of it inherited;\n ",
+		fprintf(inv->screen.out, "%s of it inherited;\n  ",
 			unit_length(text, inherited, is_ns));
 	}
-	fputs(inherited ? " it was ready to run but did not for "
-			: " was ready to run but did not for ",
-	      inv->screen.out);
 }
 
 static void print_culprits(const struct invocation *inv, struct sonde_run *run,
@@ -76,7 +73,7 @@ static int64_t next_loser(const struct sonde_facts *vcpus, int64_t last)
 	return next;
 }
 
-/* A sentence per vCPU that was kept off the CPU, who lost most first. */
+/* A line per vCPU that has steal time, the most first. */
 static void print_losers(const struct invocation *inv, struct sonde_run *run,
 			 const struct sonde_facts *vcpus, const struct sonde_facts *pairs)
 {
@@ -84,7 +81,7 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 	int64_t v = next_loser(vcpus, -1);
 
 	if (v >= 0)
-		screen_title(&inv->screen, "Who was kept off the CPU");
+		screen_title(&inv->screen, "Steal time of vCPUs");
 	for (; v >= 0; v = next_loser(vcpus, v)) {
 		int64_t vcpu = facts_named(vcpus, (size_t)v, "vcpu").i;
 		int64_t ready = facts_named(vcpus, (size_t)v, "steal").i;
@@ -92,9 +89,9 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 
 		sonde_cpu_label(run, vcpu, name, sizeof(name));
 		print_lost(inv, vcpus, (size_t)v, name, is_ns);
-		fprintf(inv->screen.out, "%s (%s)%s\n", unit_length(text, ready, is_ns),
+		fprintf(inv->screen.out, "%s steal time (%s)%s\n", unit_length(text, ready, is_ns),
 			unit_share(percent, facts_named(vcpus, (size_t)v, "steal_share").i),
-			ready ? ", because of" : "");
+			ready ? ", by culprit" : "");
 		print_culprits(inv, run, pairs, vcpu, is_ns);
 	}
 }

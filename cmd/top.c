@@ -448,7 +448,7 @@ static enum exit_code run_top(const struct invocation *inv)
 	if (c.opt->delay)
 		parse_duration(c.opt->delay, &seconds);
 	if (!recorded && inv->common.time)
-		return complain(inv, EXIT_USAGE, "--time is for a run; name its file");
+		return complain(inv, EXIT_USAGE, "--time is for a history; name its file");
 	c.length_ns = figure_round(seconds * 1e9);
 	if (recorded) {
 		code = open_input(inv, &c.run);
@@ -465,13 +465,13 @@ static enum exit_code run_top(const struct invocation *inv)
 
 const struct command top_command = {
 	.name = "top",
-	.summary = "what VMs, vCPUs and threads do, and who keeps them from it: now, or in a run",
+	.summary = "what VMs, vCPUs and threads do, and who keeps them from it: now, or in a history",
 	.operands = "[FILE]",
 	.about = "Without FILE: this machine as it is now, as root.  A window is recorded into "
 		 "memory\n"
 		 "and analysed, again and again; the first line says how much of the time was "
 		 "watched\n"
-		 "and what that cost.  With FILE: a run, to be scrolled through.  ? lists the "
+		 "and what that cost.  With FILE: a history, to be scrolled through.  ? lists the "
 		 "keys.\n"
 		 "In a pipe or with --batch the tables are printed.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,

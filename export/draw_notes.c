@@ -189,7 +189,7 @@ int draw_notes(struct draw *d)
 {
 	int ret;
 
-	declare(d, ABOUT, 0, TRACK_SLICES, 0, "about this run");
+	declare(d, ABOUT, 0, TRACK_SLICES, 0, "about this history");
 	draw_meta(d);
 	draw_problems(d);
 	for (int64_t machine = 0; machine < sonde_nr_machines(d->run); machine++) {

@@ -155,7 +155,7 @@ static int open_locked(const char *path, struct error *err)
 	int code;
 
 	if (dir < 0)
-		return fail(err, -errno, "cannot open the run directory %s: %s", path,
+		return fail(err, -errno, "cannot open the recording %s: %s", path,
 			    strerror(errno));
 	if (!flock(dir, LOCK_EX | LOCK_NB))
 		return dir;
@@ -195,11 +195,11 @@ static void release(struct run *run)
 static int make_directory(struct run *run, const char *path, struct error *err)
 {
 	if (snprintf(run->path, sizeof(run->path), "%s", path) >= (int)sizeof(run->path))
-		return fail(err, -ENAMETOOLONG, "the path of the run directory is too long: %.200s",
+		return fail(err, -ENAMETOOLONG, "the path of the recording is too long: %.200s",
 			    path);
 	run->made = !mkdir(run->path, 0755);
 	if (!run->made && errno != EEXIST)
-		return fail(err, -errno, "cannot make the run directory %s: %s", run->path,
+		return fail(err, -errno, "cannot make the recording %s: %s", run->path,
 			    strerror(errno));
 	run->dir = open_locked(run->path, err);
 	if (run->dir < 0)

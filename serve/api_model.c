@@ -197,7 +197,7 @@ static void write_analyses(struct json *j)
 	unsigned nr;
 	const struct sonde_analysis *const *list = sonde_analyses(&nr);
 
-	json_begin_array(j, "analyses");
+	json_begin_array(j, "tables");
 	for (unsigned i = 0; i < nr; i++) {
 		json_begin_object(j, NULL);
 		json_str(j, "name", list[i]->name);
@@ -309,7 +309,7 @@ static int answer_list(struct call *c, int64_t nr_rows, write_cells *write, stru
 		return nr;
 	for (int i = 0; i < nr; i++) {
 		if (rows[i] >= nr_rows)
-			return fail(err, -EINVAL, "rows has %u, which the run does not", rows[i]);
+			return fail(err, -EINVAL, "rows has %u, which the history does not", rows[i]);
 	}
 	json_begin_array(&j, NULL);
 	for (int i = 0; i < nr; i++)

@@ -75,7 +75,7 @@ const struct ready_query ready_queries[] = {
 	{"running", "What ran on each physical CPU at the beginning of the window?",
 	 "select s.cpu, c.machine, c.thread, c.container, c.mode, c.what,\n"
 	 "       " MS("s.end - s.begin") " as ms\n"
-	 "from run r join states s left join contexts c on c.row = s.value\n"
+	 "from history r join states s left join contexts c on c.row = s.value\n"
 	 "where s.kind = 'runs' and s.begin <= r.window_begin and s.end > r.window_begin\n"
 	 "order by s.cpu_row"},
 

@@ -40,7 +40,7 @@ struct sql_column {
 /* clang-format off */
 #define SQL_WINDOW                                                                                 \
 	{.name = "window_begin", .type = SONDE_COL_TIME, .flags = SQL_HIDDEN | SQL_ARGUMENT,       \
-	 .help = "first argument: begin of the window, a number or a time as text"},               \
+	 .help = "first argument: start of the window, a number or a time as text"},               \
 	{.name = "window_end", .type = SONDE_COL_TIME, .flags = SQL_HIDDEN | SQL_ARGUMENT,         \
 	 .help = "second argument: end of the window"}
 /* clang-format on */

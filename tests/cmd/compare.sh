@@ -107,7 +107,7 @@ run 0 "$sonde" compare "$history" "$history" --match host0=host0
 # What only one of them has is absent in the other, not 0.
 "$sonde" analyze -q samples/lttng/vm-a samples/lttng/vm-a-n -o "$scratch/inner.sonde"
 run 0 "$sonde" compare "$history" "$scratch/inner.sonde"
-says out "In one of the runs only"
+says out "In one of the histories only"
 says out "vm-b: absent in $scratch/inner.sonde"
 not_says out "vm-b vCPU 0"
 run 0 "$sonde" compare "$scratch/inner.sonde" "$history" --format json

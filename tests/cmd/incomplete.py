@@ -83,7 +83,7 @@ def check_ended(scratch):
     waits = answer("report", "-t", "wait_list", history)["wait_list"]
     last = {w["vcpu"]["machine"]: (w["evidence"], w["until"]) for w in waits}
     lib.check(last["vm-a"] == ("it waited until its thread exited", ended), last)
-    lib.check(last["vm-b"] == ("it goes on at the end of the run", run["end"]), last)
+    lib.check(last["vm-b"] == ("it goes on at the end of the history", run["end"]), last)
 
     tree = sonde("tree", history).stdout
     lib.check(re.findall(r"ended at ([\d.]+)", tree) == [f"{ended / 1e9:.9f}"], f"{ended}: {tree}")

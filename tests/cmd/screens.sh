@@ -50,7 +50,7 @@ says out "h-burn[519]"
 
 # ---- report: what is said adds up, in text and in JSON, for any window.
 run 0 "$sonde" report "$history"
-says out "Who was kept off the CPU"
+says out "Steal time of vCPUs"
 says out "CPU time by machine"
 says out "Who preempted which vCPU"
 not_says out "IS NOT"
@@ -59,10 +59,10 @@ not_says out "IS NOT"
 python3 - "$scratch/out" <<'END' || fail "the sentences differ from the table"
 import re, sys
 text = open(sys.argv[1]).read()
-sentence = re.compile(r"^(\S+)(?: lost (\S+ \S+) \((\S+)\), (\S+ \S+) of it inherited;\n  it)?"
-                      r" was ready to run but did not for (\S+ \S+) \((\S+)\)", re.M)
+sentence = re.compile(r"^([^\s:]+)(?:: (\S+ \S+) total steal \((\S+)\), (\S+ \S+) of it inherited;\n )?"
+                      r":? (\S+ \S+) steal time \((\S+)\)", re.M)
 table = text.split("went into\n")[1].split("\n\n")[0].split("\n")
-assert "OF WINDOW" in table[0] and "LOST" in table[0], table[0]
+assert "STEAL SHARE" in table[0] and "TOTAL STEAL" in table[0], table[0]
 rows = {line.split()[0]: line for line in table[1:]}
 told = sentence.findall(text)
 assert len(told) == 4 and sum(bool(t[1]) for t in told) == 1, told

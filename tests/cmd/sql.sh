@@ -36,7 +36,7 @@ json 'j == [{"s": 10**9}]'
 run 0 "$sonde" sql "$history" --ready machines
 says out vm-a-n
 run 0 "$sonde" sql --ready
-says out "Who had the CPU while which vCPU was ready to run?"
+says out "Who had the CPU while which vCPU was runnable?"
 run 0 "$sonde" sql --schema
 says out "what value each attribute had from when to when"
 run 0 "$sonde" sql --schema steal states

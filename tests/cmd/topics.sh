@@ -17,11 +17,11 @@ json '([n["exits"] for n in j["nesting"] if n["by"] == "host0"] ==
 	[h["exits"] for h in j["hypervisor"] if h["vm"] == "vm-a-n"])'
 # Where there is nothing, a line says so; what is no report, too.
 run 0 "$sonde" report boot "$history"
-says out "no VM was started in this run"
+says out "no VM was started in this history"
 run 0 "$sonde" report shutdown "$history"
-says out "no VM ended in this run"
+says out "no VM ended in this history"
 run 0 "$sonde" report -t mark "$history"
-says out "Marks: none in this run"
+says out "Marks: none in this history"
 run 0 "$sonde" report -t gap "$history" --time +0s,+1s
 says out "Gaps: none in this history's window"
 # What no tracer counted is no lost event, but it is not kept quiet.
@@ -100,13 +100,13 @@ assert sum(len(some[name]) for name in tables) < sum(len(whole[name]) for name i
 END
 done
 run 0 "$sonde" report "$history" --vm vm-a-n
-says out "vm-a-n/0 lost "
+says out "vm-a-n/0: "
 not_says out "vm-b"
-not_says out "vm-a/1 was ready"
+not_says out "vm-a/1: "
 run 0 "$sonde" report wait "$history" --vm host0 -n 1
 says out "What vCPUs waited for"
 run 0 "$sonde" report boot "$history" --vm vm-b
-says out "vm-b: no VM was started in this run"
+says out "vm-b: no VM was started in this history"
 run 0 "$sonde" report exits "$history" --vm vm-b --svg -
 grep -q "vm-b" "$scratch/out" || fail "no picture of vm-b"
 run 2 "$sonde" report "$history" --vm nobody
@@ -128,7 +128,7 @@ json "any(r['at'] == $slowest for r in j['wakeup_list'])"
 # Requests to disks: the sample has block events in every machine, at every level.
 # Who recorded requests is not told to record them because a window has none.
 run 0 "$sonde" report io "$history" --vm vm-a --time 0%,0.0001%
-says out "no request to a device was seen in this run's window"
+says out "no request to a device was seen in this history's window"
 not_says out "sonde record --for io"
 run 0 "$sonde" report io "$history"
 says out "Requests to devices"

@@ -20,7 +20,7 @@ json 'len({r["group"] for r in j}) >= 2'
 # On a narrow screen the group stays: it is what is asked for.
 for columns in 80 100; do
 	COLUMNS=$columns run 0 "$sonde" vms "$history" "$history"
-	grep -qE '^VM +RUN +GROUP +FIT ' "$scratch/out" || fail "no groups at $columns: $(cat "$scratch/out")"
+	grep -qE '^VM +HISTORY +GROUP +FIT ' "$scratch/out" || fail "no groups at $columns: $(cat "$scratch/out")"
 done
 run 0 "$sonde" report vms "$history"
 says out "What VMs are like"
@@ -28,7 +28,7 @@ run 0 "$sonde" vms "$history" --format csv
 [ "$(wc -l <"$scratch/out")" = 4 ] || fail "CSV"
 "$sonde" analyze -q samples/ftrace/vm-b.dat -o "$scratch/alone.sonde"
 run 0 "$sonde" vms "$scratch/alone.sonde"
-says out "there was no VM in this run"
+says out "there was no VM in this history"
 run 2 "$sonde" vms
 says err "one history or more are expected"
 run 1 "$sonde" vms "$history" /nonexistent.sonde

@@ -150,7 +150,7 @@ async function criticalPath() {
     return window.sonde.path.steps.find((s) => t >= s.begin && t < s.end);
   });
   assert.ok((await page.locator(".tooltip").innerText()).includes(step.kind), "what the step is");
-  await page.locator('[data-tab="run"]').click();
+  await page.locator('[data-tab="history"]').click();
   await page.waitForFunction(() => !window.sonde.timeline.rows.pinned.length);
 }
 
@@ -453,9 +453,9 @@ async function keyboardAlone() {
   }
   for (const what of ["search", "highlight filter", "time line", "colour by", "range", "size of the panel"])
     assert.ok(reached.has(what), `Tab does not reach ${what}: ${[...reached].join(" | ")}`);
-  await page.locator('[data-tab="run"]').focus();
+  await page.locator('[data-tab="history"]').focus();
   await page.keyboard.press("Enter");
-  assert.equal((await look()).panel, "run");
+  assert.equal((await look()).panel, "history");
   const high = () => page.evaluate(() => document.querySelector(".panel").clientHeight);
   const before = await high();
   await page.locator(".splitter").focus();

@@ -181,7 +181,7 @@ const tests = {
   async outputs(s) {
     const outputs = await asked(() => s.client.experimentOutputs(s.id));
     const sections = tell("report", "--table", "help", runPath).trimEnd().split("\n").map((l) => l.split(/\s+/)[0]);
-    assert.deepEqual(outputs.filter((o) => o.id.startsWith("facts.")).map((o) => o.id.slice(6)), sections);
+    assert.deepEqual(outputs.filter((o) => o.id.startsWith("table.")).map((o) => o.id.slice(6)), sections);
     for (const o of outputs) assert(o.name && o.description !== undefined && o.type, JSON.stringify(o));
     assert.deepEqual([...new Set(outputs.map((o) => o.type))].sort(), ["DATA_TREE", "TABLE", "TIME_GRAPH", "TREE_TIME_XY"]);
     for (const o of outputs.filter((x) => x.type === "TIME_GRAPH")) {
@@ -414,7 +414,7 @@ const tests = {
   },
 
   async factTables(s) {
-    for (const { id } of (await asked(() => s.client.experimentOutputs(s.id))).filter((o) => o.id.startsWith("facts."))) {
+    for (const { id } of (await asked(() => s.client.experimentOutputs(s.id))).filter((o) => o.id.startsWith("table."))) {
       const name = id.slice(6);
       const rows = table(name);
       const columns = await asked(() => s.client.fetchTableColumns(s.id, id, QueryHelper.query()));
@@ -615,9 +615,9 @@ async function bothTables(both, singles) {
   const own = await Promise.all(singles.map((s) => asked(() => s.client.fetchAnnotations(s.id, "threads", QueryHelper.timeRangeQuery(s.begin, s.end, 1000)))));
   for (const category of Object.keys(all.annotations))
     assert.equal(all.annotations[category].length, own.reduce((n, x) => n + (x.annotations[category]?.length ?? 0), 0), category);
-  for (const output of ["facts.machine_time", "facts.preemption", "facts.exits"]) {
+  for (const output of ["table.machine_time", "table.preemption", "table.exits"]) {
     const columns = await asked(() => both.client.fetchTableColumns(both.id, output, QueryHelper.query()));
-    assert.equal(columns[0].name, "Run");
+    assert.equal(columns[0].name, "History");
     const lines = async (s, skip) => (await s.lines(output, [], 0, 5000)).lines.map((l) => l.cells.slice(skip).filter((_, i, a) => i < a.length - 1).map((c) => c.content));
     const theirs = await lines(both, 1);
     assert.deepEqual(theirs, (await Promise.all(singles.map((s) => lines(s, 0)))).flat(), output);

@@ -66,7 +66,7 @@ export interface RunModel {
   nr_left_out: number;
   problems: { machine: number; text: string; count: number }[];
   nr_problems: number;
-  analyses: Named[];
+  tables: Named[];
   modes: string[];
 }
 

@@ -8,7 +8,7 @@ import { css, machineColour, type Theme } from "./palette";
 import type { View } from "./view";
 
 export class Overview {
-  readonly canvas = h("canvas", { class: "overview", title: "the whole run: drag to move, shift-drag to choose" });
+  readonly canvas = h("canvas", { class: "overview", title: "the whole history: drag to move, shift-drag to choose" });
   private load: Load | null = null;
   private picture: HTMLCanvasElement | null = null; // of the load, which changes seldom
   private pictureOf = "";

@@ -59,7 +59,7 @@ export class Phases implements Artist {
   async load(api: Api, length: number): Promise<void> {
     const list: Phase[] = [];
     for (const what of ["boot", "shutdown"] as const)
-      if (this.model.run.analyses.some((a) => a.name === what))
+      if (this.model.run.tables.some((a) => a.name === what))
         list.push(...read(await api.facts(what, 0, length, 1000, `phases-${what}`), what));
     this.list = list.filter((p) => p.length > 0);
   }
@@ -129,7 +129,7 @@ export class Phases implements Artist {
       groups.set(title, [...(groups.get(title) ?? []), p]);
     }
     if (!groups.size)
-      return [h("p", { class: "quiet" }, "No VM was seen to start or to end in this run.")];
+      return [h("p", { class: "quiet" }, "No VM was seen to start or to end in this history.")];
     const legend = h("p", { class: "chart-legend" },
       ...PARTS.map((part) => h("span", { class: "key" }, swatch(part.colour(theme)), part.title)));
     return [legend, ...[...groups].map(([title, phases]) => this.group(theme, title, phases, jump))];
