@@ -247,9 +247,8 @@ static const struct sonde_column columns[] = {
 	{"low", "LOW", SONDE_COL_SIGNED, "the change is this at least, with a probability of 95%"},
 	{"high", "HIGH", SONDE_COL_SIGNED, "and this at most"},
 	{"chance", "CHANCE", SONDE_COL_PPM,
-	 "probability that chance alone makes any of all measures look so different; -1: it cannot "
-	 "be "
-	 "told what changed, and change, low and high are 0"},
+	 "probability that chance alone makes any of all measures look so different; -1: what "
+	 "changed is not known, and change, low and high are 0"},
 	{"size", "SIZE", SONDE_COL_INT, "of the change"},
 	{"known_before", "KNOWN BEFORE", SONDE_COL_INT,
 	 "parts of the window of the first history, of 24, in which it is known; the others do not count"},
@@ -259,7 +258,7 @@ static const struct sonde_column columns[] = {
 };
 
 static const struct sonde_analysis comparison = {
-	"compare", "What changed", "measures of two runs, each in 24 equal parts of its window",
+	"compare", "What changed", "measures of two histories, each in 24 equal parts of its window",
 	columns, ARRAY_SIZE(columns)};
 
 int compare_windows(struct sonde_facts **out, const struct compare_window *before,

@@ -173,7 +173,7 @@ static void add_step(struct sonde_facts *out, struct sonde_run *run, const struc
 }
 
 static const struct sonde_column columns[] = {
-	{"at", "AT", SONDE_COL_TIME, "begin of the step"},
+	{"at", "AT", SONDE_COL_TIME, "start of the step"},
 	{"length", "FOR", SONDE_COL_NS, "how long; the steps add up to the window's length"},
 	{"machine", "MACHINE", SONDE_COL_MACHINE, "of the thread"},
 	{"thread", "THREAD", SONDE_COL_THREAD, "whose part of the path this is"},
@@ -187,7 +187,7 @@ static const struct sonde_column columns[] = {
 	{"what", "WHAT", SONDE_COL_STRING, "in words"},
 	{"on", "ON", SONDE_COL_CPU, "physical CPU"},
 	{"by_machine", "BY", SONDE_COL_MACHINE,
-	 "machine of what that CPU ran, or, where none is told, of what ended the wait"},
+	 "machine of what that CPU ran, or, where none is known, of what ended the wait"},
 	{"by", "BY THREAD", SONDE_COL_THREAD, "its thread"},
 	{"mode", "AS", SONDE_COL_MODE, "what it did"},
 	{"runnable_vcpu", "RUNNABLE VCPU", SONDE_COL_CPU, "vCPU under the thread that was runnable and did not run"},

@@ -128,7 +128,7 @@ static int find_victims(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 	{"total", "TIME", SONDE_COL_NS, "how long in all"},                                        \
 	{"share", "OF WINDOW", SONDE_COL_PPM, "of the window's length"},                              \
 	{"count", "TIMES", SONDE_COL_INT, "how often"},                                            \
-	{"longest", "LONGEST", SONDE_COL_NS, "longest stretch"},                                   \
+	{"longest", "LONGEST", SONDE_COL_NS, "longest at a time"},                                   \
 	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that was"}
 /* clang-format on */
 
@@ -140,15 +140,14 @@ static const struct sonde_column victim_columns[] = {
 };
 
 const struct analysis preemption_analysis = {
-	{"preemption", "Who preempted which vCPU",
-	 "time in which a vCPU was ready to run, by what the physical CPU it waited for ran "
-	 "instead",
+	{"preemption", "Steal time of vCPUs, by culprit",
+	 "time in which a vCPU was runnable and did not run, by what its physical CPU ran",
 	 pair_columns, ARRAY_SIZE(pair_columns)},
 	find_pairs,
 };
 
 const struct analysis preemption_victim_analysis = {
-	{"preemption_victim", "Who preempted which guest thread",
+	{"preemption_victim", "Steal time of guest threads, by culprit",
 	 "the same, for each guest thread that would have run; \"idle\": the vCPU had been woken, "
 	 "and its guest was about to find out what for",
 	 victim_columns, ARRAY_SIZE(victim_columns)},
@@ -253,7 +252,7 @@ static const struct sonde_column vcpu_columns[] = {
 };
 
 const struct analysis vcpu_time_analysis = {
-	{"vcpu_time", "What each vCPU's time went into",
+	{"vcpu_time", "Time of vCPUs",
 	 "the five states of a vCPU add up to the window's length", vcpu_columns,
 	 ARRAY_SIZE(vcpu_columns)},
 	find_vcpu_time,

@@ -143,7 +143,7 @@ const struct analysis shutdown_analysis = {
 	{"shutdown", "How VMs ended",
 	 "stages of each VM whose vCPUs ended during the recording, and what their time went into; "
 	 "a "
-	 "guest's own part is told when its trace names the command that stopped it",
+	 "guest's own part is known when its trace names the command that stopped it",
 	 phase_columns, PHASE_NR_COLUMNS},
 	find_shutdown,
 };

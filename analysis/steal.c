@@ -133,7 +133,7 @@ static const struct sonde_column steal_columns[] = {
 	{"wakeup", "WAKEUP", SONDE_COL_NS, "a thread was woken that was due before it"},
 	{"class", "CLASS", SONDE_COL_NS, "a thread of a real-time or deadline class had to run"},
 	{"migrated", "MIGRATED", SONDE_COL_NS, "it was being migrated to another CPU"},
-	{"throttled", "THROTTLED", SONDE_COL_NS, "cpu.max of its cgroup was used up"},
+	{"throttled", "THROTTLED", SONDE_COL_NS, "its cgroup was throttled (cpu.max)"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known why"},
 };
 

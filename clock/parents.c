@@ -85,7 +85,7 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 	snprintf(list[i].evidence, sizeof(list[i].evidence), "%s",
 		 list[i].in->because	? list[i].in->because
 		 : list[i].in->recorded ? "recorded through that machine"
-					: "told by the user");
+					: "given by the user");
 	if (!strcmp(wanted, "-")) {
 		list[i].parent = PARENT_NONE;
 		return 0;

@@ -34,7 +34,7 @@ static const struct option_row option_rows[] = {
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
 static const char *const match_names[] = {[MATCH_OUTERMOST] = "outermost",
-					  [MATCH_TOLD] = "told",
+					  [MATCH_TOLD] = "given",
 					  [MATCH_NAME] = "name",
 					  [MATCH_STRUCTURE] = "structure"};
 

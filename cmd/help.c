@@ -64,6 +64,6 @@ void print_overview(FILE *out)
 		     "\n"
 		     "First steps\n"
 		     "  sonde analyze TRACES -o run.sonde    traces in, one history out\n"
-		     "  sonde report run.sonde               who used and who lost the CPU\n"
+		     "  sonde report run.sonde               who used the CPU, and steal time\n"
 		     "  sonde timeline run.sonde --svg run.svg\n");
 }

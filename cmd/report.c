@@ -508,7 +508,7 @@ static enum exit_code run_report(const struct invocation *inv)
 
 const struct command report_command = {
 	.name = "report",
-	.summary = "who used the CPU, who lost it, and to whom",
+	.summary = "who used the CPU, steal time and its culprits",
 	.operands = "[REPORT] [FILE]",
 	.about = "CPU time by machine, VM, container and process; what hypervisors cost; which\n"
 		 "vCPU and which guest thread was preempted by whom; how far clocks and traces\n"

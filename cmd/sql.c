@@ -322,7 +322,7 @@ const struct command sql_command = {
 	.name = "sql",
 	.summary = "any question about a history, asked in SQL",
 	.operands = "[FILE] QUERY",
-	.about = "Every fact, every state, every event, machines, threads, clocks and gaps are\n"
+	.about = "Every table of sonde report, every state, every event, machines, threads, clocks and gaps are\n"
 		 "tables.  The query is one SELECT; - reads it from stdin.  Nothing is written.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT_CSV | COMMON_TIME,
 	.options = option_rows,

@@ -465,7 +465,7 @@ static enum exit_code run_top(const struct invocation *inv)
 
 const struct command top_command = {
 	.name = "top",
-	.summary = "what VMs, vCPUs and threads do, and who keeps them from it: now, or in a history",
+	.summary = "what VMs, vCPUs and threads do, and who delays them: now, or in a history",
 	.operands = "[FILE]",
 	.about = "Without FILE: this machine as it is now, as root.  A window is recorded into "
 		 "memory\n"

@@ -514,7 +514,7 @@ int run_recover(const char *path, unsigned *done, struct error *err)
 	ret = recover_all(path, dir, root, done, err);
 	state = json_string_value(json_object_get(root, "state"));
 	if (!known && !*done && !ret) {
-		ret = fail(err, -ENOENT, "%s is no run directory: it has no " MANIFEST, path);
+		ret = fail(err, -ENOENT, "%s is no recording: it has no " MANIFEST, path);
 	} else if (*done || ret || !state || !strcmp(state, "recording")) {
 		json_object_set_new(root, "state", json_string("partial"));
 		saved = write_manifest(path, dir, root, ret ? NULL : err);

@@ -75,7 +75,7 @@ static const struct binding {
 	{{'c'}, "c", "times of the trace, or from the start of the history", next_clock},
 	{{'p'}, "p", "the line stays on top, or no longer does", pin},
 	{{'P'}, "P", "no line stays on top", no_pins},
-	{{'b'}, "b", "a bookmark with a note, or it goes; told when you leave", begin_note},
+	{{'b'}, "b", "a bookmark with a note, or it goes; listed when you leave", begin_note},
 	{{'m'}, "m", "next bookmark", next_note},
 	{{'M'}, "M", "last bookmark", last_note},
 	{{'T'}, "T", "usual colours, colours for all eyes, letters", next_palette},

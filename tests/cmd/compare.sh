@@ -94,7 +94,7 @@ json '{r["machine"] for r in j["compare"]} == {"host0", "vm-a", "vm-b", "vm-a-n"
 json '{(r["machine"], r["cpu"]) for r in j["compare"] if r["absent"]} == {("vm-a-n", 0)}'
 inner=$(python3 -c 'import json,sys; print(next(m["after"] for m in json.load(open(sys.argv[1]))["matched"] if m["before"] == "vm-a-n"))' "$scratch/out")
 run 0 "$sonde" compare "$history" "$scratch/lone.sonde" --match "vm-b=$inner" --format json
-json '{m["before"]: m["by"] for m in j["matched"]}["vm-b"] == "told"'
+json '{m["before"]: m["by"] for m in j["matched"]}["vm-b"] == "given"'
 json '{r["machine"] for r in j["compare"] if r["absent"] == "after" and r["cpu"] < 0} == {"vm-a-n"}'
 run 2 "$sonde" compare "$history" "$scratch/lone.sonde" --match vm-b
 says err 'is not like A=B'

@@ -153,7 +153,7 @@ def check_slices(tracks, rows):
     drawn = [(name, begin, end) for _, name, begin, end in by_track["vm-a/1"]]
     check(drawn == [(x["state"], x["begin"], x["end"]) for x in rows["vcpu", "vm-a/1"]], "vm-a/1")
     check({name for _, name, *_ in by_track["vm-a/0 waits for"]} >= {"timer", "ipi"}, "waits")
-    kept = sum(end - begin for _, _, begin, end in by_track["vm-a/1 is kept off by"])
+    kept = sum(end - begin for _, _, begin, end in by_track["vm-a/1 is preempted by"])
     check(kept == sum(x["length"] for x in rows["vcpu", "vm-a/1"] if x["state"] == "preempted"),
           "who kept vm-a/1 off the CPU is not all of the time it was")
 

@@ -62,7 +62,7 @@ def check_vcpus(told, top, run, history, window):
         lib.check(sql[1] == f"{ready},{state['inherited_steal']},{words['total_steal']}", f"{name}: SQL has {sql}")
         why = next((w for w in run["why"] if w["kind"] == "vcpu" and w["vcpu"] == state["vcpu"]), None)
         lib.check(not ready or (why and why["cost"] == ready), f"{name}: why has {why}")
-        lib.check(bool(why and " it lost " in why["text"]) == bool(ready and state["inherited_steal"]), f"{name}: {why}")
+        lib.check(bool(why and "its total steal is" in why["text"]) == bool(ready and state["inherited_steal"]), f"{name}: {why}")
 
 
 def check_vms(told, top, profiles, window):

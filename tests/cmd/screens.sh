@@ -52,7 +52,7 @@ says out "h-burn[519]"
 run 0 "$sonde" report "$history"
 says out "Steal time of vCPUs"
 says out "CPU time by machine"
-says out "Who preempted which vCPU"
+says out "Steal time of vCPUs, by culprit"
 not_says out "IS NOT"
 # The sentences and the table behind them name the same times.
 "$sonde" report "$history" >"$scratch/out"
@@ -61,7 +61,7 @@ import re, sys
 text = open(sys.argv[1]).read()
 sentence = re.compile(r"^([^\s:]+)(?:: (\S+ \S+) total steal \((\S+)\), (\S+ \S+) of it inherited;\n )?"
                       r":? (\S+ \S+) steal time \((\S+)\)", re.M)
-table = text.split("went into\n")[1].split("\n\n")[0].split("\n")
+table = text.split("Time of vCPUs\n")[1].split("\n\n")[0].split("\n")
 assert "STEAL SHARE" in table[0] and "TOTAL STEAL" in table[0], table[0]
 rows = {line.split()[0]: line for line in table[1:]}
 told = sentence.findall(text)
@@ -83,8 +83,8 @@ json 'sum(p["total"] for p in j["preemption"]) == sum(p["total"] for p in j["pre
 json 'any(p["culprit"] and p["culprit"]["comm"] == "h-burn" and p["vcpu"]["machine"] == "vm-b" for p in j["preemption"])'
 run 0 "$sonde" analyze -q samples/lttng/host0 -o "$scratch/host.sonde"
 run 0 "$sonde" report "$scratch/host.sonde"
-says out "Who preempted which vCPU"
-not_says out "Who preempted which guest thread"
+says out "Steal time of vCPUs, by culprit"
+not_says out "Steal time of guest threads, by culprit"
 rm "$scratch/host.sonde"
 run 0 "$sonde" report --table help
 says out "preemption_victim"

@@ -117,8 +117,8 @@ def check_user_space(scratch):
     check_short(history)
     for options in ([], ["--slower-than", "1ms"]):
         text = " ".join(lib.run(lib.SONDE, "why", *options, history).split())
-        lib.check("Nothing was kept" not in text, text)
-        lib.check("Who was kept from running is not known: no trace shows what CPUs ran." in text, text)
+        lib.check("Nothing was delayed" not in text, text)
+        lib.check("Steal time and run-queue delay are not known: no trace shows what CPUs ran." in text, text)
     check_input(analyse(scratch / "mixed.sonde", lib.ROOT / "samples/lttng", lib.unpacked(lib.ROOT / "samples/ust/lttng-ust-2.13.tar.xz")))
     text = " ".join(lib.run(lib.SONDE, "why", history).split())
     lib.check("is of user space only" in text and "Record its kernel, too" in text, text)

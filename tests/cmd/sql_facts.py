@@ -264,7 +264,7 @@ def check_migrations(run):
             continue
         moves = sum(a != b for a, b in zip(on, on[1:]))
         row = got[vcpu]
-        lib.check((row["stretches"], row["cpus"]) == (len(on), len(set(on))) and
+        lib.check((row["intervals"], row["cpus"]) == (len(on), len(set(on))) and
                   (row["moves"] or 0) == moves, f"migrations: {row}, not {moves} of {len(on)}")
 
 

@@ -46,7 +46,7 @@ help=$(tr '\n' ' ' <"$scratch/out" | sed -n 's/.*Reports of one question: \([^.]
 run 0 "$sonde" report wait "$history"
 says out "What vCPUs waited for"
 run 0 "$sonde" report preempt "$history" -n 2
-says out "What kept threads from running"
+says out "Run-queue delay of threads, by culprit"
 run 0 "$sonde" report exits "$history" --format json
 json 'set(j) == {"begin", "end", "ticks_are_ns", "hypervisor", "exits", "exit_cause", "nesting"}'
 # Each exit has one cause at most; what nesting multiplies is a part of the exits.

@@ -7,7 +7,7 @@ make_history
 
 run 0 "$sonde" why "$history"
 says out "most costly first"
-says out "vm-a vCPU 1 was runnable but did not run for"
+says out "vm-a vCPU 1 had a steal time of"
 says out "h-burn[519] of host0"
 says out "more that cost less"
 run 0 "$sonde" why "$history" -n 1000
@@ -18,7 +18,7 @@ COLUMNS=60 run 0 "$sonde" why "$history" -n 1000
 
 # Those told together have more causes than the greatest.
 run 0 "$sonde" why "$history" --slower-than 1ms -n 1000
-grep -Eq "of vm-a(-n)? was runnable but did not run for" "$scratch/out" || fail "words for threads"
+grep -Eq "of vm-a(-n)? had a run-queue delay of" "$scratch/out" || fail "words for threads"
 says out "with the same main cause"
 
 # The sentence's numbers are those of the other facts; costs come in order, places lie in the run.
@@ -130,7 +130,7 @@ place=$("$sonde" why "$history" -n 1 | sed -n 's/^ *--time //p')
 run 0 "$sonde" why "$history" --time "$place"
 says out "most costly first"
 run 0 "$sonde" why "$history" --slower-than 100s
-says out "As far as the traces show, nothing was kept from running that long."
+says out "As far as the traces show, nothing was delayed that long."
 
 # A VM in a VM, from the outermost host's trace alone: who would know what it waited for.
 tar -C "$scratch" -xf samples/lab/lab-run-containers-6.1.tar.xz

@@ -184,20 +184,20 @@ static void verdicts_are_sentences_with_numbers(void **state)
 	(void)state;
 	assert_string_equal(
 		verdict_about(f, "vcpu", "vcpu", VM_A_0),
-		"vm-a vCPU 0 was runnable but did not run for 280.0 us of 1.000 ms, 2 times. All "
-		"that time burn[300] in container burn:[4026532324] of host0 had CPU 0. The worst "
-		"stretch was 180.0 us from 0.001720000; it delayed vm-a-n vCPU 0.");
+		"vm-a vCPU 0 had a steal time of 280.0 us of 1.000 ms, 2 times. All "
+		"that time burn[300] in container burn:[4026532324] of host0 had CPU 0. The longest "
+		"was 180.0 us from 0.001720000; it delayed vm-a-n vCPU 0.");
 	assert_string_equal(
 		verdict_about(f, "thread", "thread", APP),
-		"app[60] of vm-a was runnable but did not run for 100.0 us of 1.000 ms. Its own "
+		"app[60] of vm-a had a run-queue delay of 100.0 us of 1.000 ms. Its own "
 		"kernel saw nothing of that. All that time burn[300] in container "
-		"burn:[4026532324] of host0 had CPU 0. It was one stretch from 0.001300000.");
+		"burn:[4026532324] of host0 had CPU 0. It was one delay, from 0.001300000.");
 	assert_string_equal(
 		verdict_about(f, "thread", "thread", BURN),
-		"burn[300] in container burn:[4026532324] of host0 was runnable but did not run "
-		"for 370.0 us of 1.000 ms, 2 times. For 300.0 us other machines had the CPU, for "
+		"burn[300] in container burn:[4026532324] of host0 had a run-queue delay "
+		"of 370.0 us of 1.000 ms, 2 times. For 300.0 us other machines had the CPU, for "
 		"70.00 us others of its own machine had the CPU. For 200.0 us of the whole vm-a-n "
-		"vCPU 0 (\033[31mtask<&>[7]) had CPU 0. The worst stretch was 320.0 us from "
+		"vCPU 0 (\033[31mtask<&>[7]) had CPU 0. The longest was 320.0 us from "
 		"0.001400000.");
 	assert_non_null(strstr(
 		verdict_about(f, "hypervisor", "machine", VM_AN),

@@ -161,7 +161,7 @@ export class Panel {
     const whole = all[1] - all[0] >= this.view.length;
     out.push(h("p", { class: "quiet" }, whole ? `Shares are of ${this.clock.length(this.view.length)}.`
       : `Shares are of the ${this.clock.length(all[1] - all[0])} in which ${this.model.machineName(0)} was traced; ` +
-        `the run has ${this.clock.length(this.view.length)}.`));
+        `the history has ${this.clock.length(this.view.length)}.`));
     if (!this.body.childElementCount) put(h("p", { class: "quiet" }, "looking through the history…"));
     if (this.has("why")) {
       const asked = this.verdictsAsked ?? this.why();
