@@ -130,7 +130,7 @@ static const struct sonde_column loss_columns[] = {
 	{"cpu", "CPU", SONDE_COL_INT, "on which of its CPUs, -1 unknown"},
 	{"at", "AT", SONDE_COL_TIME, "from when on"},
 	{"length", "FOR", SONDE_COL_NS, "how long, -1 = not known"},
-	{"events", "LOST EVENTS", SONDE_COL_INT, "lost events, -1 = nobody counted them"},
+	{"events", "EVENTS", SONDE_COL_INT, "lost events, -1 = nobody counted them"},
 };
 
 const struct analysis gap_analysis = {

@@ -149,7 +149,7 @@ const struct command agent_command = {
 	.operands = "",
 	.about =
 		"Serves vsock and the virtio-serial port " LINK_PORT_NAME ", whichever there is,\n"
-		"unless told where to listen. Guests of this machine are found and recorded too.\n",
+		"unless options say where to listen. Guests of this machine are found and recorded too.\n",
 	.options = rows,
 	.nr_options = ARRAY_SIZE(rows),
 	.values_bytes = sizeof(struct options),

@@ -41,7 +41,7 @@ grep -q 'the change is -[0-9.]*% to +[0-9.]*%' "$scratch/out" || fail "no limits
 says out "not corrected for how many there are"
 # The end of the load: some measures have so few independent parts that nothing is excluded.
 run 0 "$sonde" compare "$multi" "$multi" --time 0%,50% --time2 50%,100% -n 300
-says out "limits of the change cannot be told"
+says out "limits of the change are not known"
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60% --format json
 # Limits that leave what is possible: no less than nothing afterwards, no more than all.
 json 'all(-r["before"] <= r["low"] <= r["high"] <= (1000000 if r["cpu"] >= 0 else 4000000) - r["before"] + 1
@@ -61,7 +61,7 @@ not_says out "1 of 1 measures"
 	samples/ftrace/vm-b.dat -o "$scratch/with.sonde"
 run 0 "$sonde" compare "$scratch/with.sonde" "$scratch/host.sonde"
 not_says out "that changed"
-says out "it cannot be told whether they changed"
+says out "it is not known whether they changed"
 not_says out "vCPU 0: its user space ran: "
 run 0 "$sonde" compare "$scratch/with.sonde" "$scratch/host.sonde" --format json
 json '[r for r in j["compare"] if r["what"] == "its user space ran" and r["known_after"] == 0]'

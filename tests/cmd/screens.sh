@@ -112,7 +112,7 @@ json '[c["cpu"] for c in j["cpus"]] == [1]'
 run 2 "$sonde" state "$history" --cpu 9
 says err 'the host has no CPU "9"'
 run 2 "$sonde" state "$history" --at +9s
-says err "lies outside the run"
+says err "lies outside the history"
 run 2 "$sonde" state "$history" --at soon
 says err '"soon" is no time'
 

@@ -52,7 +52,7 @@ json 'j[0]["threads"][0]["delayed_by"]["ns"] <= j[0]["threads"][0]["run_delay"]'
 run 2 "$sonde" top "$history" -d soon
 says err '--delay: "soon" is not a time such as'
 run 2 "$sonde" top --time 1s,2s
-says err "--time is for a run"
+says err "--time is for a history"
 run 2 "$sonde" top "$history" --time 12,13
 says err "outside the run"
 run 2 "$sonde" top "$history" "$history"

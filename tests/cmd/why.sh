@@ -18,7 +18,7 @@ COLUMNS=60 run 0 "$sonde" why "$history" -n 1000
 
 # Those told together have more causes than the greatest.
 run 0 "$sonde" why "$history" --slower-than 1ms -n 1000
-grep -Eq "of vm-a(-n)? had a run-queue delay of" "$scratch/out" || fail "words for threads"
+grep -Eq "of vm-a(-n)? was runnable but did not run for" "$scratch/out" || fail "words for threads"
 says out "with the same main cause"
 
 # The sentence's numbers are those of the other facts; costs come in order, places lie in the run.
