@@ -161,7 +161,7 @@ for command in info tree report state timeline; do
 done
 for command in report timeline; do
 	run 2 "$sonde" $command "$history" --time 12,13
-	says err "outside the run"
+	says err "outside the history"
 	run 2 "$sonde" $command "$history" --time +1s,+0.5s
 	says err "ends before it begins"
 done

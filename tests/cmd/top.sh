@@ -54,7 +54,7 @@ says err '--delay: "soon" is not a time such as'
 run 2 "$sonde" top --time 1s,2s
 says err "--time is for a history"
 run 2 "$sonde" top "$history" --time 12,13
-says err "outside the run"
+says err "outside the history"
 run 2 "$sonde" top "$history" "$history"
 run 1 "$sonde" top "$scratch/nothing.sonde"
 says err "nothing.sonde"

@@ -152,7 +152,7 @@ tar -C "$scratch" -xf samples/lab/bochs-vmx-6.1.tar.xz
 # Nothing places the trace of the VM itself: it is left out.
 run 3 "$sonde" analyze -q "$scratch/vmx-6.1" -o "$scratch/spaces.sonde"
 run 0 "$sonde" why "$scratch/spaces.sonde"
-says out "process 1 of vm-a was runnable"
+says out "process 1 of vm-a had a run-queue delay"
 says out "vm-a has no trace of its own: its processes are told apart by their page tables"
 not_says out "which of its threads ran"
 "$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/alone.sonde"
