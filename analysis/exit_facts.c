@@ -133,7 +133,7 @@ static const struct sonde_column spread_columns[] = {
 };
 
 const struct analysis exit_histogram_analysis = {
-	{"exit_histogram", "How exits spread", "exits by how long they lasted, in powers of 2",
+	{"exit_histogram", "Histogram of exit handling times", "exits by how long they lasted, in powers of 2",
 	 spread_columns, ARRAY_SIZE(spread_columns)},
 	find_spread,
 };

@@ -363,7 +363,7 @@ static const struct sonde_column spread_columns[] = {
 };
 
 const struct analysis io_histogram_analysis = {
-	{"io_histogram", "How requests spread", "requests by how long they took, in powers of 2",
+	{"io_histogram", "Histogram of I/O latencies", "requests by how long they took, in powers of 2",
 	 spread_columns, ARRAY_SIZE(spread_columns)},
 	find_spread,
 };

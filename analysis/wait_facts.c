@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What vCPUs waited for: one by one, and summed up. */
+/* What vCPUs were blocked on: one by one, and summed up. */
 #include "analysis/cpu_users.h"
 #include "analysis/facts.h"
 #include "analysis/keyed.h"
@@ -194,7 +194,7 @@ static const struct sonde_column sum_columns[] = {
 };
 
 const struct analysis wait_analysis = {
-	{"wait", "What vCPUs waited for",
+	{"wait", "What vCPUs were blocked on",
 	 "time in which a vCPU had nothing to run, by what ended it; its hypervisor's events say "
 	 "so, "
 	 "and its guest's when it has a trace",

@@ -316,7 +316,7 @@ static const struct sonde_column sum_columns[] = {
 };
 
 const struct analysis wakeup_analysis = {
-	{"wakeup", "How long wake-ups took",
+	{"wakeup", "Wakeup latency",
 	 "from the moment in which a vCPU's thread is woken to that in which the guest's thread "
 	 "runs "
 	 "(without the guest's trace: in which the guest goes on); the steps are means",
@@ -368,7 +368,7 @@ static const struct sonde_column histogram_columns[] = {
 };
 
 const struct analysis wakeup_histogram_analysis = {
-	{"wakeup_histogram", "How wake-ups spread",
+	{"wakeup_histogram", "Histogram of wakeup latencies",
 	 "wake-ups by how long they took, in powers of 2", histogram_columns,
 	 ARRAY_SIZE(histogram_columns)},
 	find_histogram,
@@ -440,7 +440,7 @@ static const struct sonde_column awake_columns[] = {
 };
 
 const struct analysis wakeup_awake_analysis = {
-	{"wakeup_awake", "How long wake-ups took on vCPUs that were awake",
+	{"wakeup_awake", "Wakeup latency on vCPUs that were awake",
 	 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
 	 "not halted; the steps are "
 	 "means",

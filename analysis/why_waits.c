@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What vCPUs waited for besides timers, and how long it took until their guests went on. */
+/* What vCPUs were blocked on besides timers, and how long it took until their guests went on. */
 #include "analysis/why.h"
 #include "base/units.h"
 #include "model/context.h"

@@ -75,7 +75,7 @@ if [ -e "$cycles" ]; then
 	json 'all(r["chance"] == -1 for r in j["compare"] if r["unit"] != "ppm")'
 	json 'any(r["unit"] == "ppm" and r["chance"] >= 0 for r in j["compare"])'
 	run 0 "$sonde" vms "$scratch/cycles.sonde" "$history" --format json
-	json 'all((r["exits"] == -1) == ("cycles" in r["run"]) for r in j)'
+	json 'all((r["exits"] == -1) == ("cycles" in r["history"]) for r in j)'
 	run 0 "$sonde" vms "$scratch/cycles.sonde" --format json
 	json 'j and all(r["exits"] >= 0 and r["unit"] == "per 10^9 cycles" for r in j)'
 fi

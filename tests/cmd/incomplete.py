@@ -147,7 +147,7 @@ def check_counts(scratch):
     found, = json.loads(sonde("check", history, "--format", "json").stdout)
     length = sum(row["length"] for row in info["gap"])
     lib.check(len(info["gap"]) == 2 and found["sound"] and
-              f"missing in 2 gaps, of {length / 1e9:.3f} s of CPU time" in " ".join(found["notes"]), f"{info["gap"]}: {found}")
+              f"missing in 2 gaps, of {length / 1e9:.3f} s of CPU time" in " ".join(found["notes"]), f"{info['gap']}: {found}")
     sonde("analyze", "-q", LTTNG, "-o", history)
     lib.check(not any("missing" in n for n in json.loads(sonde("check", history, "--format", "json").stdout)[0]["notes"]), "a whole recording")
 

@@ -44,7 +44,7 @@ run 0 "$sonde" report --help
 help=$(tr '\n' ' ' <"$scratch/out" | sed -n 's/.*Reports of one question: \([^.]*\)\..*/\1/p' | tr -d ,)
 [ "$(echo $topics)" = "$(echo $help)" ] || fail "topics are $topics, and help has $help"
 run 0 "$sonde" report wait "$history"
-says out "What vCPUs waited for"
+says out "What vCPUs were blocked on"
 run 0 "$sonde" report preempt "$history" -n 2
 says out "Run-queue delay of threads, by culprit"
 run 0 "$sonde" report exits "$history" --format json
@@ -104,7 +104,7 @@ says out "vm-a-n/0: "
 not_says out "vm-b"
 not_says out "vm-a/1: "
 run 0 "$sonde" report wait "$history" --vm host0 -n 1
-says out "What vCPUs waited for"
+says out "What vCPUs were blocked on"
 run 0 "$sonde" report boot "$history" --vm vm-b
 says out "vm-b: no VM was started in this history"
 run 0 "$sonde" report exits "$history" --vm vm-b --svg -

@@ -11,7 +11,7 @@ make_history
 terminal 80 24 "$sonde top $history -d 500ms"
 sees "run.sonde  from 59.599906000 (+0) for 500.0 ms"
 screen_has "STOLEN BY" || fail "no VMs"
-screen_has "HYPERV NESTIN OUTER    LOST" || fail "titles run into each other"
+screen_has "HYPERV NESTIN HOST I  STEAL" || fail "titles run into each other"
 keys Right
 sees "(+250.0 ms) for 500.0 ms"
 keys S-Right
