@@ -67,7 +67,7 @@ if command -v setpriv >/dev/null; then
 	chmod 755 "$scratch"
 	cp "$sonde" "$scratch/sonde"
 	run 1 setpriv --reuid 65534 --regid 65534 --clear-groups "$scratch/sonde" top -b -n 1
-	says err "for which one has to be root; a run that was recorded can be looked at"
+	says err "for which one has to be root; a history can be looked at"
 fi
 
 # ---- live: a thread that has a CPU for itself is seen, and so are our cost and what was watched
