@@ -227,7 +227,8 @@ static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 			     "%s: its UUID is that of a VM of %s, but %s that it runs in %s; that "
 			     "counts",
 			     list[i].name, list[parent].name,
-			     list[i].in->recorded ? "the manifest of the recording says" : "the user says",
+			     list[i].in->recorded ? "the manifest of the recording says"
+						  : "the user says",
 			     list[i].parent < 0 ? "no other" : list[list[i].parent].name);
 		return;
 	}
