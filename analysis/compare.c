@@ -258,8 +258,9 @@ static const struct sonde_column columns[] = {
 };
 
 static const struct sonde_analysis comparison = {
-	"compare", "What changed", "measures of two histories, each in 24 equal parts of its window",
-	columns, ARRAY_SIZE(columns)};
+	"compare", "What changed",
+	"measures of two histories, each in 24 equal parts of its window", columns,
+	ARRAY_SIZE(columns)};
 
 int compare_windows(struct sonde_facts **out, const struct compare_window *before,
 		    const struct compare_window *after, const struct match *match,

@@ -9,7 +9,7 @@
 
 static const char *const kind_names[PATH_NR_KINDS] = {
 	[PATH_RUNS] = "runs",	    [PATH_HYPERVISOR] = "hypervisor", [PATH_INTERRUPTED] = "irq",
-	[PATH_OFF_CPU] = "steal", [PATH_QUEUED] = "queued",	      [PATH_WAITS] = "waits",
+	[PATH_OFF_CPU] = "steal",   [PATH_QUEUED] = "queued",	      [PATH_WAITS] = "waits",
 	[PATH_UNKNOWN] = "unknown",
 };
 
@@ -58,8 +58,8 @@ static bool is_vcpu_thread(const struct sentence *s, int64_t thread)
 	return !sonde_thread_get(s->run, thread, &t) && t.vcpu >= 0;
 }
 
-/* "web1 vCPU 2 was runnable, CPU 3 ran postgres[12] of host0"; of that vCPU's own thread "runnable, CPU 3
- * ran ..."; of other threads "behind postgres[12] of host0" */
+/* "web1 vCPU 2 was runnable, CPU 3 ran postgres[12] of host0"; of that vCPU's own thread "runnable,
+ * CPU 3 ran ..."; of other threads "behind postgres[12] of host0" */
 static void say_others(struct sentence *s, const struct path_step *step, const struct culprit *by)
 {
 	bool ready = step->ready >= 0;
@@ -190,7 +190,8 @@ static const struct sonde_column columns[] = {
 	 "machine of what that CPU ran, or, where none is known, of what ended the wait"},
 	{"by", "BY THREAD", SONDE_COL_THREAD, "its thread"},
 	{"mode", "AS", SONDE_COL_MODE, "what it did"},
-	{"runnable_vcpu", "RUNNABLE VCPU", SONDE_COL_CPU, "vCPU under the thread that was runnable and did not run"},
+	{"runnable_vcpu", "RUNNABLE VCPU", SONDE_COL_CPU,
+	 "vCPU under the thread that was runnable and did not run"},
 };
 
 static const struct sonde_analysis critical_path = {

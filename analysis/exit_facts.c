@@ -133,8 +133,9 @@ static const struct sonde_column spread_columns[] = {
 };
 
 const struct analysis exit_histogram_analysis = {
-	{"exit_histogram", "Histogram of exit handling times", "exits by how long they lasted, in powers of 2",
-	 spread_columns, ARRAY_SIZE(spread_columns)},
+	{"exit_histogram", "Histogram of exit handling times",
+	 "exits by how long they lasted, in powers of 2", spread_columns,
+	 ARRAY_SIZE(spread_columns)},
 	find_spread,
 };
 

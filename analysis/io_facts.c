@@ -363,8 +363,9 @@ static const struct sonde_column spread_columns[] = {
 };
 
 const struct analysis io_histogram_analysis = {
-	{"io_histogram", "Histogram of I/O latencies", "requests by how long they took, in powers of 2",
-	 spread_columns, ARRAY_SIZE(spread_columns)},
+	{"io_histogram", "Histogram of I/O latencies",
+	 "requests by how long they took, in powers of 2", spread_columns,
+	 ARRAY_SIZE(spread_columns)},
 	find_spread,
 };
 
@@ -465,7 +466,8 @@ static const struct sonde_column leg_columns[] = {
 	 "as in io, for packets with their direction: \"network send\", \"network receive\""},
 	{"stage", "STAGE", SONDE_COL_STRING, "part of the way; \"all\": the whole of it"},
 	{"count", "TIMES", SONDE_COL_INT, "requests that have this stage, as far as known"},
-	{"unknown", "UNKNOWN", SONDE_COL_INT, "requests of which the length of this stage is not known"},
+	{"unknown", "UNKNOWN", SONDE_COL_INT,
+	 "requests of which the length of this stage is not known"},
 	{"mean", "MEAN", SONDE_COL_NS, "of those that took it"},
 	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},
 	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},

@@ -181,11 +181,10 @@ static int take_preemption(struct taker *t, const struct sonde_facts *f, size_t 
 		t->no_culprit_ns[vcpu] += total;
 	/* Numbers of threads mean nothing in another run. */
 	if (!sonde_thread_get(t->run, facts_named(f, row, "culprit").i, &thread) && thread.vcpu < 0)
-		snprintf(what, sizeof(what), "steal time, by %s of %s", thread.comm,
-			 like.by);
+		snprintf(what, sizeof(what), "steal time, by %s of %s", thread.comm, like.by);
 	else
-		snprintf(what, sizeof(what), "steal time, by %s of %s",
-			 sonde_mode_name(mode), like.by);
+		snprintf(what, sizeof(what), "steal time, by %s of %s", sonde_mode_name(mode),
+			 like.by);
 	return add(t, &like, of_slice(t, total));
 }
 

@@ -46,8 +46,8 @@ static void account_vcpu(struct account *a, const struct sonde_facts *f, size_t 
 	ns_t own = SUM(f, row, "user", "kernel", "guest", "nested");
 	ns_t hypervisor = SUM(f, row, "kvm", "halting", "nesting");
 	ns_t vmm = SUM(f, row, "vmm");
-	ns_t lost = SUM(f, row, "queued", "preempted", "throttled", "steal_unknown", "inherited_steal",
-			"host_irq");
+	ns_t lost = SUM(f, row, "queued", "preempted", "throttled", "steal_unknown",
+			"inherited_steal", "host_irq");
 	ns_t waits = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(wait_columns); i++) {
@@ -184,8 +184,7 @@ const struct sonde_column phase_columns[PHASE_NR_COLUMNS] = {
 	{"kvm", "KVM", SONDE_COL_NS,
 	 "KVM worked for it, for the vCPU that it was on, or for VMs in it"},
 	{"vmm", "VMM", SONDE_COL_NS, "the VMM's user space worked for it"},
-	{"host", "HOST", SONDE_COL_NS,
-	 "total steal, and hardirqs and softirqs of its hosts"},
+	{"host", "HOST", SONDE_COL_NS, "total steal, and hardirqs and softirqs of its hosts"},
 	{"waits", "WAITS", SONDE_COL_NS, "it waited for something"},
 	{"blocked_on", "BLOCKED ON", SONDE_COL_STRING, "what it waited for longest"},
 	{"blocked_on_time", "MOST", SONDE_COL_NS, "how long for that"},

@@ -252,8 +252,7 @@ static const struct sonde_column vcpu_columns[] = {
 };
 
 const struct analysis vcpu_time_analysis = {
-	{"vcpu_time", "Time of vCPUs",
-	 "the five states of a vCPU add up to the window's length", vcpu_columns,
-	 ARRAY_SIZE(vcpu_columns)},
+	{"vcpu_time", "Time of vCPUs", "the five states of a vCPU add up to the window's length",
+	 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
 	find_vcpu_time,
 };

@@ -194,7 +194,7 @@ static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 
 const struct analysis preemption_list_analysis = {
 	{"preemption_list", "Preemptions, one by one",
-	 "each time in which a vCPU was runnable and something else ran",
-	 list_columns, ARRAY_SIZE(list_columns)},
+	 "each time in which a vCPU was runnable and something else ran", list_columns,
+	 ARRAY_SIZE(list_columns)},
 	find_list,
 };

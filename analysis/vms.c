@@ -285,7 +285,8 @@ static void add_row(struct sonde_facts *out, const struct profile *p)
 
 static const struct sonde_column columns[] = {
 	{"vm", "VM", SONDE_COL_STRING, "virtual machine"},
-	{"history", "HISTORY", SONDE_COL_STRING, "the history that it is in, when there are several"},
+	{"history", "HISTORY", SONDE_COL_STRING,
+	 "the history that it is in, when there are several"},
 	{"group", "GROUP", SONDE_COL_INT, "VMs of one group behave alike"},
 	{"silhouette", "FIT", SONDE_COL_PPM,
 	 "its silhouette: near 100% it belongs to its group clearly, below 0 it does not; 0 where "
@@ -301,8 +302,7 @@ static const struct sonde_column columns[] = {
 	{"nesting", "NESTING", SONDE_COL_PPM,
 	 "hypervisors worked for the vCPUs it was on, or for VMs in it"},
 	{"host_irq", "HOST IRQ", SONDE_COL_PPM, "hardirqs and softirqs of its hosts"},
-	{"total_steal", "TOTAL STEAL", SONDE_COL_PPM,
-	 "steal time and inherited steal"},
+	{"total_steal", "TOTAL STEAL", SONDE_COL_PPM, "steal time and inherited steal"},
 	{"timer", "TIMER", SONDE_COL_PPM, "it waited for a timer"},
 	{"disk", "DISK", SONDE_COL_PPM, "for a disk"},
 	{"network", "NETWORK", SONDE_COL_PPM, "for the network"},

@@ -75,8 +75,7 @@ static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 
 static const struct sonde_column list_columns[] = {
 	{"at", "AT", SONDE_COL_TIME, "from when on"},
-	{"length", "FOR", SONDE_COL_NS,
-	 "how long its thread slept, or KVM polled"},
+	{"length", "FOR", SONDE_COL_NS, "how long its thread slept, or KVM polled"},
 	{"vcpu", "VCPU", SONDE_COL_CPU, "who waited"},
 	CAUSE_COLUMN,
 	IRQ_COLUMN,
@@ -188,8 +187,7 @@ static const struct sonde_column sum_columns[] = {
 	{"mean", "MEAN", SONDE_COL_NS, "per wait"},
 	{"longest", "LONGEST", SONDE_COL_NS, "longest"},
 	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"},
-	{"polled", "POLLED", SONDE_COL_NS,
-	 "of that: halt polling; its thread never slept"},
+	{"polled", "POLLED", SONDE_COL_NS, "of that: halt polling; its thread never slept"},
 	{"evidence", "EVIDENCE", SONDE_COL_STRING, "how the cause of the longest was found"},
 };
 

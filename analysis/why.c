@@ -104,8 +104,7 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 	[WHY_TEXT] = {"text", "VERDICT", SONDE_COL_STRING, "the verdict as a sentence"},
 	[WHY_COST] = {"cost", "COST", SONDE_COL_NS, "time it cost; 0 for what cannot be known"},
 	[WHY_SHARE] = {"share", "OF WINDOW", SONDE_COL_PPM, "of the window's length"},
-	[WHY_BEGIN] = {"begin", "FROM", SONDE_COL_TIME,
-		       "where to look: start of its worst case"},
+	[WHY_BEGIN] = {"begin", "FROM", SONDE_COL_TIME, "where to look: start of its worst case"},
 	[WHY_END] = {"end", "TO", SONDE_COL_TIME, "end of that"},
 	[WHY_KIND] =
 		{"kind", "KIND", SONDE_COL_STRING,

@@ -394,7 +394,8 @@ static void say_inherited(struct sentence *s, const struct why *w, int64_t vcpu)
 		say_length(s, inherited);
 		say(s, " inherited from the vCPU that it was on, its total steal is ");
 		say_length(s, facts_named(f, (size_t)row, "total_steal").i);
-		say(s, " (%s).", unit_share(share, facts_named(f, (size_t)row, "total_steal_share").i));
+		say(s, " (%s).",
+		    unit_share(share, facts_named(f, (size_t)row, "total_steal_share").i));
 	}
 	sonde_facts_free(f);
 }

@@ -132,8 +132,7 @@ static enum exit_code run_agent(const struct invocation *inv)
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	allow_many_files(&usual);
 	if (geteuid())
-		say((void *)inv,
-		    "only root can record: who asks gets an error");
+		say((void *)inv, "only root can record: who asks gets an error");
 	if (a.module && access(MODULE_DEVICE, F_OK))
 		say((void *)inv, MODULE_DEVICE
 		    " is not there, nothing can be sent until it is: " MODULE_DEVICE_HINT);

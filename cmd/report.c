@@ -492,8 +492,8 @@ static enum exit_code run_report(const struct invocation *inv)
 					opt->sections.items[i]);
 	}
 	if (!topic && inv->nr_operands == 2 && access(inv->operands[0], F_OK))
-		return complain(inv, EXIT_USAGE, "no report \"%s\"; reports are %s", inv->operands[0],
-				topic_names(names, sizeof(names), false));
+		return complain(inv, EXIT_USAGE, "no report \"%s\"; reports are %s",
+				inv->operands[0], topic_names(names, sizeof(names), false));
 	if (!topic && inv->nr_operands == 2 && topic_find(inv->operands[1]))
 		return complain(inv, EXIT_USAGE,
 				"the name of the report stands before the file: sonde report %s %s",

@@ -58,7 +58,8 @@ static void print_culprits(const struct invocation *inv, struct sonde_run *run,
  * window. */
 static int64_t next_loser(const struct sonde_facts *vcpus, int64_t last)
 {
-	int64_t before = last < 0 ? INT64_MAX : facts_named(vcpus, (size_t)last, "total_steal_share").i;
+	int64_t before =
+		last < 0 ? INT64_MAX : facts_named(vcpus, (size_t)last, "total_steal_share").i;
 	int64_t next = -1, most = LEAST_LOST_PPM - 1;
 
 	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {

@@ -133,8 +133,8 @@ static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
 			     cpu.number, shares[i].value);
 	}
 	if (sum != length)
-		find(c, "physical CPU %d: its states last %lld in all, the history %lld", cpu.number,
-		     (long long)sum, (long long)length);
+		find(c, "physical CPU %d: its states last %lld in all, the history %lld",
+		     cpu.number, (long long)sum, (long long)length);
 	free(shares);
 }
 

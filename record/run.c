@@ -155,8 +155,7 @@ static int open_locked(const char *path, struct error *err)
 	int code;
 
 	if (dir < 0)
-		return fail(err, -errno, "cannot open the recording %s: %s", path,
-			    strerror(errno));
+		return fail(err, -errno, "cannot open the recording %s: %s", path, strerror(errno));
 	if (!flock(dir, LOCK_EX | LOCK_NB))
 		return dir;
 	code = errno == EWOULDBLOCK ? -EBUSY : -errno;

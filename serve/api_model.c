@@ -309,7 +309,8 @@ static int answer_list(struct call *c, int64_t nr_rows, write_cells *write, stru
 		return nr;
 	for (int i = 0; i < nr; i++) {
 		if (rows[i] >= nr_rows)
-			return fail(err, -EINVAL, "rows has %u, which the history does not", rows[i]);
+			return fail(err, -EINVAL, "rows has %u, which the history does not",
+				    rows[i]);
 	}
 	json_begin_array(&j, NULL);
 	for (int i = 0; i < nr; i++)
