@@ -327,8 +327,8 @@ const struct command sql_command = {
 	.summary = "any question about a history, asked in SQL",
 	.operands = "[FILE] QUERY",
 	.about =
-		"Every table of sonde report, every state, every event, machines, threads, clocks and gaps are\n"
-		"tables.  The query is one SELECT; - reads it from stdin.  Nothing is written.\n",
+		"Tables are those of sonde report, states, events, machines, threads, clocks, gaps\n"
+		"and more.  The query is one SELECT; - reads it from stdin.  Nothing is written.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT_CSV | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

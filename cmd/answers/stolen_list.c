@@ -164,7 +164,7 @@ void stolen_stretch_json(const struct stolen_stretch *s, struct json *j)
 	json_uint(j, "begin_tsc", s->record.begin_tsc);
 	json_uint(j, "length_ns", s->record.length_ns);
 	json_str(j, "by", stolen_class(s->record.kind));
-	json_bool(j, "moved", s->record.flags & ST_MOVED);
+	json_bool(j, "migrated", s->record.flags & ST_MOVED);
 	if (s->record.kind == ST_HYPERVISOR)
 		json_int(j, "reason", s->record.reason);
 	json_end(j);
