@@ -419,6 +419,32 @@ static void without_the_hosts_events_only_the_ends_are_known(void **state)
 	assert_cell(0, "covered", 0);
 }
 
+/* Nobody was woken for the first of two kicks: who is woken for the second takes up that one's. */
+static void who_is_woken_takes_up_what_that_kick_tells(void **state)
+{
+	(void)state;
+	open_world(2);
+	issues(VM, 0, 60, SHELL, DISK, 512, 4096, 0);
+	exits(HOST, 0, 70, 100, EXIT_NPF);
+	happens(HOST, 0, 72, KVM_MMIO, 100, MMIO_WRITE, DOORBELL);
+	enters(HOST, 0, 80, 100);
+	issues(VM, 0, 100, SHELL, DISK, 64, 4096, 0);
+	host_works();
+	host_injects();
+	guest_handles(64);
+	completes(VM, 0, 250, SHELL, DISK, 512);
+	world_close(300);
+
+	assert_int_equal(fake_rows("request"), 3);
+	assert_cell(1, "sector", 64);
+	assert_cell(1, "kicked", 110);
+	assert_cell(1, "worker", thread_row(HOST, MAIN));
+	assert_cell(2, "sector", 512);
+	assert_cell(2, "kicked", 70);
+	assert_cell(2, "worker", -1);
+	assert_cell(2, "picked", -1);
+}
+
 static void one_kick_tells_of_all_requests_before_it(void **state)
 {
 	(void)state;
@@ -1270,6 +1296,7 @@ int main(void)
 		cmocka_unit_test(a_doorbell_may_be_named_late),
 		cmocka_unit_test(after_the_guests_trace_its_kick_and_the_answer_are_left),
 		cmocka_unit_test(without_the_hosts_events_only_the_ends_are_known),
+		cmocka_unit_test(who_is_woken_takes_up_what_that_kick_tells),
 		cmocka_unit_test(one_kick_tells_of_all_requests_before_it),
 		cmocka_unit_test(the_size_tells_which_request_the_disk_works_for),
 		cmocka_unit_test(the_place_tells_which_request_the_disk_works_for),
