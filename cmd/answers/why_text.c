@@ -62,10 +62,11 @@ struct group {
 	int64_t cost, least; /* of all; the least of the others */
 };
 
+/* Of a thread that waited only where it is not known who ran nothing is found. */
 static bool has_cost(const struct question *q, size_t row)
 {
 	return !verdict_is_unknown(q, row) && !verdict_is_attempt(q, row) &&
-	       verdict_is_wanted(q, row);
+	       verdict_cell(q, row, q->cost).i > 0 && verdict_is_wanted(q, row);
 }
 
 /* Marks them in @told: rows come most costly first. */
