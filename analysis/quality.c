@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the rest can be trusted: clocks, losses, traces left out, problems. */
 #include "analysis/facts.h"
+#include "analysis/losses.h"
 #include "base/figure.h"
 
 /* ---- clocks -------------------------------------------------------------------------------- */
@@ -112,7 +113,7 @@ static int find_losses(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 		struct sonde_loss l;
 
 		sonde_loss_get(run, row, &l);
-		if (l.begin >= end || l.end < begin)
+		if (!loss_is_in(&l, begin, end))
 			continue;
 		facts_add(out, (union sonde_cell[]){
 				       cell_int(l.machine),

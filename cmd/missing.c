@@ -2,6 +2,7 @@
 #include "cmd/missing.h"
 
 #include "analysis/facts.h"
+#include "analysis/losses.h"
 #include "analysis/unseen.h"
 #include "base/figure.h"
 #include "base/units.h"
@@ -79,7 +80,7 @@ static void print_gaps(const struct invocation *inv, const char *lead, struct so
 	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
 		int64_t length = ns_common(l.begin, l.end, begin, end);
 
-		if (l.begin >= end || l.end < begin)
+		if (!loss_is_in(&l, begin, end))
 			continue;
 		nr++;
 		if (!hides_more(run, &l, length, &worst, most))

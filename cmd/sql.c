@@ -221,6 +221,10 @@ static enum exit_code ask(const struct invocation *inv, struct sql_session *s, c
 
 	if (inv->common.verbose)
 		tell_cost(inv, sql_session_run(s));
+	if (!ret && !output.nr_rows && sql_session_asked_of_schema(s))
+		complain(inv, EXIT_DONE,
+			 "SQLite's own list of tables is empty here; sonde sql --schema lists the "
+			 "tables");
 	if (ret == -EINTR)
 		return complain(inv, EXIT_INTERRUPTED, "interrupted");
 	if (ret == -EIO && ferror(inv->screen.out))

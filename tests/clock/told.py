@@ -186,8 +186,7 @@ def main():
             history = scratch / f"{name}.sonde"
             lib.run(lib.SONDE, "analyze", "-q", lib.ROOT / "samples" / name, "-o", history)
             check(f"samples/{name}", history, lib.ROOT / "samples" / name)
-        for name in ground.SETS:
-            directory = lib.shared_set(name)
+        for name, directory in lib.oracle_sets(*ground.SETS):
             (scratch / name).mkdir()
             check(name, fused.analyse(directory, scratch / name), directory=directory)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
+from odd_traces import packet, switch, write  # noqa: E402
 
 LTTNG = lib.ROOT / "samples/lttng"
 
@@ -148,8 +149,39 @@ def check_counts(scratch):
     length = sum(row["length"] for row in info["loss"])
     lib.check(len(info["loss"]) == 2 and found["sound"] and
               f"missing in 2 gaps, of {length / 1e9:.3f} s of CPU time" in " ".join(found["notes"]), f"{info['loss']}: {found}")
+    check_gap_in_window(history)
     sonde("analyze", "-q", LTTNG, "-o", history)
     lib.check(not any("missing" in n for n in json.loads(sonde("check", history, "--format", "json").stdout)[0]["notes"]), "a whole recording")
+
+
+def check_unseen(scratch):
+    """Of switches that a kernel leaves out, check counts as many as the table of problems: all of them, and each once."""
+    history = scratch / "unseen.sonde"
+    events = [switch(1000, 0, 7)] + [switch(2000 + 100 * i, 0, 7) for i in range(9)]
+    trace = write(scratch / "mute", packet(0, events), packet(1, [switch(1000, 0, 8), switch(4000, 8, 0)]))
+    found, = json.loads(sonde("check", trace, "--format", "json").stdout)
+    sonde("analyze", "-q", trace, "-o", history)
+    unseen = [row["count"] for row in answer("report", "-s", "problem", history)["problem"] if "no recorded switch" in row["text"]]
+    lib.check(" 9 of 12: " in " ".join(found["notes"]) and unseen == [9], f"{found}: {unseen}")
+
+
+def check_gap_in_window(history):
+    """A gap is told whole and alike in the head and the verdict of why, and in the table, whatever part of it the window has; of one
+    that ends where the window begins none says anything.  @history: check_counts() left it, with two gaps."""
+    row, = [r for r in answer("report", "-s", "loss", history)["loss"] if r["machine"] == "host0"]
+    window = (row["at"] + row["length"] // 4, row["at"] + row["length"] // 2)
+    at = ["--time", ",".join(f"{t}ns" for t in window)]
+    shown = [answer("report", "-s", "loss", history, *at)["loss"], answer("why", history, *at)]
+    text = " ".join(sonde("why", history, *at).stdout.split())
+    lib.check(row in shown[0] and shown[1]["gaps"] == len(shown[0]), f"{shown}")
+    length = re.search(r" on CPU (\d+) of (\S+) from (\S+) to \S+ \((.*?)\)", text)
+    lib.check(f"of {length[4]} on CPU {length[1]} from {length[3]}." in text, text)
+    verdict = next(v for v in shown[1]["why"] if v["cause"] in ("cpus", "lost"))
+    lib.check((verdict["begin"], verdict["end"]) == window, f"{verdict}: {window}")
+    end = row["at"] + row["length"]
+    behind = ["--time", f"{end}ns,"]
+    lib.check(answer("why", history, *behind)["gaps"] == len(answer("report", "-s", "loss", history, *behind)["loss"]), "behind it")
+    lib.check(row not in answer("report", "-s", "loss", history, *behind)["loss"], "a gap that ends where the window begins")
 
 
 def check_larger_is_kept(scratch):
@@ -160,6 +192,18 @@ def check_larger_is_kept(scratch):
         sonde("analyze", "-q", *given, "-o", history, status=3)
         out, = answer("report", "-s", "left_out", history)["left_out"]
         lib.check(out["path"] == str(traces[1]) and "which is larger" in out["reason"], out)
+
+
+def check_undecodable(scratch):
+    """A trace whose metadata ends early is left out because hardly anything of it can be read, and the reason says so."""
+    path, history = scratch / "no-metadata", scratch / "no-metadata.sonde"
+    shutil.copytree(LTTNG, path)
+    metadata = path / "vm-b/metadata"
+    metadata.write_bytes(metadata.read_bytes()[:metadata.stat().st_size // 2])
+    sonde("analyze", "-q", path, "-o", history, status=3)
+    out, = answer("report", "-s", "left_out", history)["left_out"]
+    lib.check(out["name"] == "vm-b" and out["reason"].startswith("most of its data cannot be decoded, "), out)
+    lib.check("bytes could not be decoded" in " ".join(answer_of_check(path / "vm-b")), "check")
 
 
 def answer_of_check(path):
@@ -177,7 +221,9 @@ def main():
         check_first_known(scratch)
         check_missing_stream_once(scratch)
         check_counts(scratch)
+        check_unseen(scratch)
         check_larger_is_kept(scratch)
+        check_undecodable(scratch)
 
 
 if __name__ == "__main__":

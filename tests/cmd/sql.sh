@@ -65,6 +65,12 @@ says err "  select begn"
 says err "         ^"
 run 2 "$sonde" sql "$history" "select * from state"
 says err "no such table: state; sonde sql --schema lists what there is"
+for list in sqlite_schema sqlite_master; do
+	run 0 "$sonde" sql "$history" "select name from $list"
+	says err "list of tables is empty here; sonde sql --schema lists the tables"
+done
+run 0 "$sonde" sql "$history" "select * from machines where name = 'nobody'"
+[ ! -s "$scratch/err" ] || fail "a hint where there is nothing to hint at"
 cd_before=$(ls -A "$scratch")
 for query in "attach '$scratch/x.db' as x" "vacuum into '$scratch/x.db'" "create table t(a)" \
 	"pragma journal_mode = wal" "select load_extension('x')" "select writefile('$scratch/x', 'x')" \

@@ -299,9 +299,8 @@ def check_set(name, scratch):
     woken(name, told, traces)
 
 
-def check_hardware(name, scratch):
+def check_hardware(name, directory, scratch):
     """The sets whose samples hardware.py compares."""
-    directory = lib.shared_set(name)
     scratch = scratch / name
     scratch.mkdir()
     history = fused.analyse(directory, scratch)
@@ -323,11 +322,13 @@ def main():
             return
         for archive in lib.archives("lab-run-*"):
             check_run(lib.archive_name(archive), lib.unpacked(archive), scratch)
+        for name, directory in lib.oracle_sets():
+            check_hardware(name, directory, scratch)
         check_enough(False)
         for name in PINNED:
             check_set(name, scratch)
         for name in hardware.SETS:
-            check_hardware(name, scratch)
+            check_hardware(name, lib.shared_set(name), scratch)
         check_enough(True)
 
 

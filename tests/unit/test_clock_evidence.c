@@ -355,6 +355,27 @@ static void a_counters_rate_is_measured(void **state)
 #define CALLS 200
 #define COPIES 20
 
+/* Without anything to measure it by, what is told of it counts, by whomever. */
+static void a_counters_rate_is_told(void **state)
+{
+	struct trace trace = {.clock.kind = CLOCK_TSC, .path = "x"};
+	struct machine machine = {0};
+	struct sample s = {.trace = &trace, .first = 1000, .last = 2000};
+
+	(void)state;
+	for (unsigned by_user = 0; by_user < 2; by_user++) {
+		struct topology t = {.machines = &machine, .nr_machines = 1};
+		struct declared declared = {.tsc_khz = by_user ? 1000000 : 2400000};
+
+		assert_int_equal(
+			reference_find(&t, &s, &declared, by_user ? 2400000 : 0, false, NULL), 0);
+		assert_true(t.ticks_are_ns);
+		assert_int_equal(t.tsc_khz, 2400000);
+		assert_int_equal(clock_to_l0(&machine.clock, (ticks_t){24000000}), 10000000);
+		clock_model_release(&machine.clock);
+	}
+}
+
 struct copied {
 	struct trace traces[2];
 	struct sample host, guest;
@@ -537,6 +558,7 @@ int main(void)
 		cmocka_unit_test(a_relation_is_of_the_start_or_of_the_end),
 		cmocka_unit_test(the_readings_around_a_moment_count),
 		cmocka_unit_test(a_counters_rate_is_measured),
+		cmocka_unit_test(a_counters_rate_is_told),
 		cmocka_unit_test(whose_call_it_is_the_host_lists),
 		cmocka_unit_test(many_copies_are_none),
 		cmocka_unit_test(what_a_guest_says_twice_tells_nothing),
