@@ -131,11 +131,11 @@ static const struct sonde_column loss_columns[] = {
 	{"cpu", "CPU", SONDE_COL_INT, "on which of its CPUs, -1 unknown"},
 	{"at", "AT", SONDE_COL_TIME, "from when on"},
 	{"length", "FOR", SONDE_COL_NS, "how long, -1 = not known"},
-	{"events", "EVENTS", SONDE_COL_INT, "how many, -1 = nobody counted those of this gap"},
+	{"events", "EVENTS", SONDE_COL_INT, "lost events, -1 = nobody counted them"},
 };
 
-const struct analysis loss_analysis = {
-	{"loss", "Lost events", "places where the tracer lost events", loss_columns,
+const struct analysis gap_analysis = {
+	{"gap", "Gaps", "times in which events of a CPU are missing", loss_columns,
 	 ARRAY_SIZE(loss_columns)},
 	find_losses,
 };

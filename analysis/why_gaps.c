@@ -132,7 +132,7 @@ static void say_unseen(struct sentence *s, const struct unseen *u, const struct 
 		 " Let its recording end after what is looked for."},
 		{u->never, "the host's trace should have events of CPUs and has none",
 		 " sonde info says what its files lack."},
-		{u->other, "it tells of no switch",
+		{u->other, "it has no switch",
 		 " sonde check counts, in the trace, the switches that it leaves out."},
 	};
 	ns_t sum = u->before + u->after + u->lost + u->never + u->other;

@@ -85,7 +85,7 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 	snprintf(list[i].evidence, sizeof(list[i].evidence), "%s",
 		 list[i].in->because	? list[i].in->because
 		 : list[i].in->recorded ? "recorded through that machine"
-					: "told by the user");
+					: "given by the user");
 	if (!strcmp(wanted, "-")) {
 		list[i].parent = PARENT_NONE;
 		return 0;
@@ -128,7 +128,7 @@ static int doubt_told(struct candidate *list, unsigned nr, unsigned i, struct pr
 				    c->name, said, pairs, list[k].name);
 		problems_add(
 			problems,
-			"%.60s: the run's manifest says that it runs in %.60s, but its hypercalls "
+			"%.60s: the manifest of the recording says that it runs in %.60s, but its hypercalls "
 			"are in the trace of %.60s; they count",
 			c->name, said, list[k].name);
 		c->told = false;
@@ -248,7 +248,7 @@ static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 			     "%s: its UUID is that of a VM of %s, but %s that it runs in %s; that "
 			     "counts",
 			     list[i].name, list[parent].name,
-			     list[i].in->recorded ? "the run's manifest says" : "the user says",
+			     list[i].in->recorded ? "the manifest of the recording says" : "the user says",
 			     list[i].parent < 0 ? "no other" : list[list[i].parent].name);
 		return;
 	}

@@ -33,7 +33,7 @@ def gaps(trace):
               sonde("events", "-q", trace, "-e", "lost", "--format", "json", "--fields", "length").splitlines()]
     history = trace.with_suffix(".sonde")
     sonde("analyze", "-q", trace, "-o", history)
-    return texts, fields, json.loads(sonde("report", "-s", "loss", history, "--format", "json"))["loss"], history
+    return texts, fields, json.loads(sonde("report", "-t", "gap", history, "--format", "json"))["gap"], history
 
 
 def cut_ctf(scratch):
@@ -49,7 +49,7 @@ def cut_ctf(scratch):
         lib.check(len(rows) == 1, f"{name}: {rows}")
         if name == "end":  # behind it there is nothing
             lib.check(rows[0]["length"] == -1, f"{name}: {rows}")
-            table = sonde("report", "-s", "loss", history)
+            table = sonde("report", "-t", "gap", history)
             lib.check(re.search(r"^host0 +0 +[\d.]+ +- +-$", table, re.M), table)
         else:
             lib.check(rows[0]["length"] > 9e8, f"{name}: {rows}")
