@@ -74,16 +74,12 @@ int homes_test(struct placed *p, bool *refuted)
 
 /* ---- several ------------------------------------------------------------------------------- */
 
-/* A kernel's boot is known to who has seen it: its own traces, and no other machine. */
+/* By other clocks than can be compared, their word is all that there is. */
 static bool same_kernel(const struct candidate *a, const struct candidate *b)
 {
-	static const uint8_t zero[16];
-	const uint8_t *clock = a->sample->trace->clock.uuid;
-
-	if (*a->declared->boot_id && !strcmp(a->declared->boot_id, b->declared->boot_id))
-		return true;
-	return memcmp(clock, zero, sizeof(zero)) &&
-	       !memcmp(clock, b->sample->trace->clock.uuid, sizeof(zero));
+	return kin_share_clock(a->kin, a->index, b->index) ||
+	       (!kin_comparable(a->in->trace, b->in->trace) &&
+		kin_claims(a->in, a->declared, b->in, b->declared));
 }
 
 static bool is_known_there(const struct placed *p, int32_t tid)

@@ -300,17 +300,65 @@ static void parent_by_pairs(struct candidate *list, unsigned nr, unsigned i)
 	}
 }
 
+static bool is_below(const struct candidate *list, unsigned nr, unsigned i, unsigned top)
+{
+	int at = (int)i;
+
+	for (unsigned steps = 0; at >= 0 && steps <= nr; steps++, at = list[at].parent) {
+		if (at == (int)top)
+			return true;
+	}
+	return false;
+}
+
+/* A machine that is known as a VM of @k is not that one's kernel, whatever its trace says. */
+static bool is_same_kernel(const struct candidate *list, unsigned i, unsigned k)
+{
+	const struct candidate *c = &list[i];
+	bool is_its_vm = c->parent == (int)k && (c->vm || c->nr_pairs || c->in->vm_pid > 0);
+
+	return !is_its_vm && kin_share_clock(c->kin, i, k);
+}
+
+/* What nothing bears out waits until it is known that no host ran the trace's machine. */
+static bool may_wait(const struct candidate *list, unsigned nr, unsigned i, unsigned k)
+{
+	for (unsigned h = 0; h < nr && !kin_borne_out(list[i].kin, i, k); h++) {
+		const struct trace *t = list[h].sample->trace;
+
+		for (unsigned n = 0; h != i && n < t->nr_types; n++) {
+			if (t->types[n].kind == EV_KVM_ENTRY)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* They have one clock UUID or boot ID, and do different things. */
+static void tell_refuted(const struct candidate *list, unsigned i, struct problems *problems)
+{
+	const struct kinship *k = &list[i].kin->list[i];
+
+	if (k->refuted)
+		problems_add(
+			problems,
+			"%.60s and %.60s claim to be one kernel (clock UUID, boot ID), but %" PRIu64
+			" of %" PRIu64 " thread switches contradict that: the claim does not count",
+			list[k->not_of].name, list[i].name, k->against, k->tested);
+}
+
 /* Two traces of one kernel have one clock; the later one given hangs on the first. */
-static void parent_by_clock(struct candidate *list, unsigned i)
+static void parent_by_clock(struct candidate *list, unsigned nr, unsigned i, bool wait)
 {
 	const struct trace_clock *c = &list[i].sample->trace->clock;
 
 	for (unsigned k = 0; k < i && has_uuid(c); k++) {
 		const struct trace_clock *other = &list[k].sample->trace->clock;
 
-		if (memcmp(c->uuid, other->uuid, sizeof(c->uuid)) || c->kind != other->kind)
+		if (memcmp(c->uuid, other->uuid, sizeof(c->uuid)) || !is_same_kernel(list, i, k))
 			continue;
-		if (!must_be(&list[i], k))
+		if (!must_be(&list[i], k) || is_below(list, nr, k, i) ||
+		    (wait && may_wait(list, nr, i, k)))
 			continue;
 		list[i].parent = (int)k;
 		list[i].same_clock = true;
@@ -328,17 +376,6 @@ static unsigned depth_of(const struct candidate *list, unsigned nr, unsigned i)
 	for (int p = list[i].parent; p >= 0 && depth < nr; p = list[p].parent)
 		depth++;
 	return depth;
-}
-
-static bool is_below(const struct candidate *list, unsigned nr, unsigned i, unsigned top)
-{
-	int at = (int)i;
-
-	for (unsigned steps = 0; at >= 0 && steps <= nr; steps++, at = list[at].parent) {
-		if (at == (int)top)
-			return true;
-	}
-	return false;
 }
 
 /* What its UUID said does not count against the thread that it was found in. */
@@ -479,33 +516,37 @@ static bool clocks_are_related(const struct candidate *c, const struct candidate
 }
 
 /* Recorded through that machine, but not in a VM: in a container, say. */
-static bool is_same_kernel(const struct candidate *a, const struct candidate *b)
+static void kernel_by_boot_id(struct candidate *list, unsigned nr, unsigned i, bool wait)
 {
-	return *a->declared->boot_id && !strcmp(a->declared->boot_id, b->declared->boot_id) &&
-	       a->sample->trace->clock.kind == b->sample->trace->clock.kind;
+	unsigned k = (unsigned)list[i].parent;
+
+	if (!*list[i].declared->boot_id ||
+	    strcmp(list[i].declared->boot_id, list[k].declared->boot_id) ||
+	    !is_same_kernel(list, i, k) || (wait && may_wait(list, nr, i, k)))
+		return;
+	list[i].same_clock = true;
+	snprintf(list[i].evidence, sizeof(list[i].evidence),
+		 "recorded through %.40s, and the same kernel (boot_id)", list[k].name);
 }
 
-static void find_vm(struct candidate *list, unsigned i)
+static void find_vm(struct candidate *list, unsigned nr, unsigned i)
 {
 	const struct candidate *parent;
 
 	if (list[i].parent < 0 || list[i].same_clock)
 		return;
-	parent = &list[list[i].parent];
-	if (is_same_kernel(&list[i], parent)) {
-		list[i].same_clock = true;
-		snprintf(list[i].evidence, sizeof(list[i].evidence),
-			 "recorded through %.40s, and the same kernel (boot_id)", parent->name);
+	kernel_by_boot_id(list, nr, i, true);
+	if (list[i].same_clock)
 		return;
-	}
+	parent = &list[list[i].parent];
 	if (!list[i].vm)
 		list[i].vm = vm_listed(&list[i], parent);
 	list[i].exact = !list[i].declared->misled && clocks_are_related(&list[i], parent);
 }
 
 int parents_find(struct candidate *list, const struct topology_input *in, struct sample *samples,
-		 const struct declared *declared, unsigned nr, struct problems *problems,
-		 struct error *err)
+		 const struct declared *declared, const struct kin *kin, unsigned nr,
+		 struct problems *problems, struct error *err)
 {
 	int ret = 0;
 
@@ -513,6 +554,8 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 		list[i].in = &in[i];
 		list[i].sample = &samples[i];
 		list[i].declared = &declared[i];
+		list[i].kin = kin;
+		list[i].index = i;
 		list[i].parent = list[i].around = PARENT_UNKNOWN;
 		choose_name(list, i);
 		if (call_index_make(&list[i].calls, &samples[i]))
@@ -523,6 +566,7 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 	for (unsigned i = 0; i < nr && ret == 0; i++)
 		ret = doubt_told(list, nr, i, problems, err);
 	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		tell_refuted(list, i, problems);
 		if (list[i].parent == PARENT_NONE)
 			continue;
 		parent_by_uuid(list, nr, i, problems);
@@ -530,8 +574,8 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 			parent_by_recorder(list, nr, i);
 		parent_by_pairs(list, nr, i);
 		if (!list[i].nr_pairs && !list[i].proven)
-			parent_by_clock(list, i);
-		find_vm(list, i);
+			parent_by_clock(list, nr, i, true);
+		find_vm(list, nr, i);
 	}
 	return ret;
 }
@@ -552,9 +596,16 @@ bool parents_complete(const struct candidate *list, unsigned nr)
 static int search_for(struct candidate *list, unsigned nr, unsigned i, struct problems *problems,
 		      struct stop *stop)
 {
+	struct candidate *c = &list[i];
 	int ret = parent_by_containment(list, nr, i, problems, stop);
 
-	return ret ? ret : find_between(list, nr, i, stop);
+	if (ret || c->same_clock || c->nr_pairs || c->proven || c->exact || c->fit.events)
+		return ret ? ret : find_between(list, nr, i, stop);
+	if (c->parent >= 0)
+		kernel_by_boot_id(list, nr, i, false);
+	if (c->parent == PARENT_UNKNOWN)
+		parent_by_clock(list, nr, i, false);
+	return find_between(list, nr, i, stop);
 }
 
 /* Nothing was found that bears out what the user says of it: is it found elsewhere without that? */

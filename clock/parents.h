@@ -3,6 +3,7 @@
 #define CLOCK_PARENTS_H
 
 #include "clock/bounds/coincide.h"
+#include "clock/kin.h"
 #include "clock/sample/declared.h"
 #include "clock/bounds/pairs.h"
 #include "clock/topology.h"
@@ -17,6 +18,8 @@ struct candidate {
 	const struct topology_input *in;
 	struct sample *sample;
 	struct call_index *calls; /* owned */
+	const struct kin *kin;	  /* of all candidates; this one is @index there */
+	unsigned index;
 	char name[64];
 	int parent;			 /* index of a candidate, or PARENT_* */
 	bool told;			 /* by the user, or the recorder */
@@ -25,7 +28,7 @@ struct candidate {
 	const struct declared *declared; /* what its state lines say */
 	const struct declared_vm *vm;	 /* as its parent lists it; NULL when it does not */
 	bool exact;			 /* ... with what relates their clocks */
-	bool same_clock;		 /* as the parent, by the clocks' uuids */
+	bool same_clock;		 /* as the parent, by clock uuid or boot_id */
 	uint64_t nr_pairs;		 /* with that parent */
 	int around;		/* without a parent: the host in which it is a guest of a VM that
 				   has no trace; else PARENT_UNKNOWN */
@@ -36,10 +39,11 @@ struct candidate {
 };
 
 /* Fills @list (zeroed, [nr]) from samples, state lines and the user's word; finds parents by UUIDs,
- * pairs and clock uuids.  The rest is left PARENT_UNKNOWN.  @problems: contradictions. */
+ * pairs and clocks that are one (@kin).  The rest is left PARENT_UNKNOWN.  @problems:
+ * contradictions. */
 int parents_find(struct candidate *list, const struct topology_input *in, struct sample *samples,
-		 const struct declared *declared, unsigned nr, struct problems *problems,
-		 struct error *err);
+		 const struct declared *declared, const struct kin *kin, unsigned nr,
+		 struct problems *problems, struct error *err);
 
 /* Whether everybody's parent and a way to its clock are known, L0 apart. */
 bool parents_complete(const struct candidate *list, unsigned nr);

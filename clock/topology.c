@@ -40,8 +40,9 @@ struct search {
 	struct stop *stop;
 	unsigned nr, threads;
 	struct declared *declared; /* owned, [nr] */
-	bool *carries_blocks;	   /* owned, [nr] */
-	bool *makes_calls;	   /* owned, [nr] */
+	struct kin kin;
+	bool *carries_blocks; /* owned, [nr] */
+	bool *makes_calls;    /* owned, [nr] */
 	struct moments moments;
 };
 
@@ -221,8 +222,8 @@ static int pass_parents(struct pass *p, const struct search *s, bool whole, stru
 		s->makes_calls[i] |= p->samples[i].requests.nr > 0;
 	}
 	if (ret == 0)
-		ret = parents_find(p->list, s->in, p->samples, s->declared, p->nr, &p->t.problems,
-				   err);
+		ret = parents_find(p->list, s->in, p->samples, s->declared, &s->kin, p->nr,
+				   &p->t.problems, err);
 	if (ret)
 		return ret;
 	p->complete = parents_complete(p->list, p->nr);
@@ -392,6 +393,8 @@ static int read_declared(struct search *s, struct error *err)
 		if (declared_any_change(&s->declared[i]) || (missing && s->declared[i].any))
 			ret = declared_read_all(&s->declared[i], err);
 	}
+	if (ret == 0 && kin_find(&s->kin, s->in, s->declared, s->nr))
+		ret = fail(err, -ENOMEM, "out of memory");
 	return ret;
 }
 
@@ -400,6 +403,7 @@ static void release_declared(struct search *s)
 	for (unsigned i = 0; s->declared && i < s->nr; i++)
 		declared_release(&s->declared[i]);
 	free(s->declared);
+	kin_release(&s->kin);
 }
 
 int topology_find(struct topology *out, const struct topology_input *in, unsigned nr,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A guest's trace lies about who it is, and takes nothing of its neighbour: it has the neighbour's UUID, or claims the neighbour's
-hypercalls.  Two VMs of a host, each with a vCPU, which run at times of their own; what the host saw says whose thread is whose."""
+hypercalls, or to be its host's or its neighbour's kernel.  Two VMs of a host, each with a vCPU, which run at times of their own; what the host saw says whose thread is whose."""
 import json
 import random
 import struct
@@ -25,6 +25,7 @@ event {{ name = "kvm_x86_hypercall"; id = 22; stream_id = 0; fields := struct {{
 event {{ name = "lttng_logger"; id = 23; stream_id = 0; fields := struct {{ string _msg; }}; }};
 """
 VMMCALL, HLT = 0x81, 0x78
+clocks = {}  # of the machines of the run that fused() made last
 
 
 def call(t, kind, number, *start):
@@ -58,9 +59,11 @@ def moved(events, by):
     return [(t + by, kind, data) for t, kind, data in events]
 
 
-def write(folder, name, *streams):
+def write(folder, name, *streams, clock=None):
     before = odd_traces.METADATA
     odd_traces.METADATA = before.replace('"odd"', f'"{name}"').replace("sched_process_exec", "other") + EVENTS
+    if clock:
+        odd_traces.METADATA = odd_traces.METADATA.replace('clock {{', f'clock {{{{ uuid = "{clock}";')
     try:
         return odd_traces.write(folder / name, *(odd_traces.packet(i, s) for i, s in enumerate(streams)))
     finally:
@@ -75,6 +78,8 @@ def fused(folder, *traces):
         return json.loads(lib.run(lib.SONDE, "sql", run, f"SELECT * FROM {table}", "--format", "json"))
 
     threads = {(c["machine"]): c["host_tid"] for c in rows("cpus") if c["host_tid"] is not None}
+    clocks.clear()
+    clocks.update({c["machine"]: (c["method"], c["bound"]) for c in rows("clocks")})
     return threads, " ".join(row["text"] for row in rows("problems"))
 
 
@@ -109,6 +114,32 @@ def main():
         bare = write(folder, "bare", calls_a)  # nothing of its own can be held against it
         for host in (listed, plain):
             check("... and does nothing else", fused(folder, host, true_a, bare), {"true-a": None, "bare": None}, "nobody knows")
+        claims_a_kernel(folder, (host_a, host_b), (a, b))
+
+
+def claims_a_kernel(folder, hosts, guests):
+    """A kernel's clock has the UUID of its boot, which guests repeat; events bear it out or not."""
+    (a, b), one, other = guests, UUIDS[0], UUIDS[1]
+    own_b = [e for e in b if e[1] not in (20, 21)]
+    host = write(folder, "iron", *hosts, clock=one)
+    more = write(folder, "iron-more", *(moved([e for e in h if e[1] == 0], 300) for h in hosts), clock=one)
+    check("two traces of the host", fused(folder, host, more), {})
+    lib.check(clocks["iron-more"] == ("same clock", 0), f"two traces of one kernel: {clocks}")
+
+    near = 2900 * MS  # 100 ms from the host's clock, so that both have the same times; else 3 s
+    for name, events, words in (("calls-far", b, ""), ("quiet-far", own_b, ""), ("calls-near", moved(b, near), "claim to be one kernel"),
+                                ("quiet-near", moved(own_b, near), "claim to be one kernel")):
+        liar = write(folder, name, events, clock=one)
+        for traces in ((host, liar), (liar, host)):
+            check("it has its host's clock", fused(folder, *traces), {name: 200}, words)
+            lib.check(clocks[name][0] != "same clock" and clocks[name][1] > 0, f"{name}, its host's clock: {clocks}")
+
+    plain, neighbour = write(folder, "plain-iron", *hosts), write(folder, "honest-a", a, clock=other)
+    for name, by, words in (("like-a-far", 0, ""), ("like-a-near", OFFSETS[1] - OFFSETS[0] + 20 * MS, "claim to be one kernel")):
+        liar = write(folder, name, moved(own_b, by), clock=other)
+        for traces in ((plain, neighbour, liar), (liar, neighbour, plain)):
+            check("it has its neighbour's clock", fused(folder, *traces), {"honest-a": 100, name: 200}, words)
+            lib.check(all(clocks[n][0] != "same clock" for n in ("honest-a", name)), f"its neighbour's clock: {clocks}")
 
 
 main()

@@ -176,6 +176,7 @@ static void check_clones(unsigned clones, unsigned host)
 	struct candidate list[3] = {0};
 	struct problems problems = {0};
 	struct declared_vm vm = {.pid = 7, .has_uuid = true, .uuid = {1, 2, 3}};
+	const struct kin kin = {.list = (struct kinship[3]){{0}}, .nr = 3};
 	unsigned nr = clones + 1;
 
 	for (unsigned i = 0; i < nr; i++) {
@@ -187,7 +188,7 @@ static void check_clones(unsigned clones, unsigned host)
 	declared[host].uuid[0] = 99;
 	declared[host].vms.list = &vm;
 	declared[host].vms.nr = 1;
-	assert_int_equal(parents_find(list, in, samples, declared, nr, &problems, NULL), 0);
+	assert_int_equal(parents_find(list, in, samples, declared, &kin, nr, &problems, NULL), 0);
 	for (unsigned i = 0; i < nr; i++) {
 		bool is_known = i != host && clones == 1;
 
@@ -225,10 +226,12 @@ static void a_neighbours_uuid_does_not_count(void **state)
 		struct topology_input in[2] = {
 			{.trace = &traces[0]},
 			{.trace = &traces[1], .parent = "iron", .recorded = true, .vm_pid = pid}};
+		const struct kin kin = {.list = (struct kinship[2]){{0}}, .nr = 2};
 		struct candidate list[2] = {0};
 		struct problems problems = {0};
 
-		assert_int_equal(parents_find(list, in, samples, declared, 2, &problems, NULL), 0);
+		assert_int_equal(
+			parents_find(list, in, samples, declared, &kin, 2, &problems, NULL), 0);
 		assert_int_equal(list[1].parent, 0);
 		assert_int_equal(list[1].vm->pid, pid);
 		assert_int_equal(list[1].proven, pid == 7);
