@@ -2,7 +2,6 @@
 #include "model/agenda.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/figure.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/between.h"
 
-#include <errno.h>
-
 #include "model/fuse.h"
 #include "model/machine.h"
 #include "model/nested.h"
@@ -136,7 +134,7 @@ static void note_held(struct machine_state *vm, struct machine_state *guest)
 		return;
 	one = arena_alloc(&vm->model->arena, sizeof(*one));
 	if (!one) {
-		vm->model->broken = vm->model->broken ? vm->model->broken : -ENOMEM;
+		model_no_memory(vm->model);
 		return;
 	}
 	*one = (struct held){guest, vm->holds};

@@ -6,8 +6,6 @@
 #include "model/marks.h"
 #include "source/exits.h"
 
-#include <errno.h>
-
 static struct call_origins *origins_of(struct machine_state *mc)
 {
 	struct model *m = mc->model;
@@ -15,7 +13,7 @@ static struct call_origins *origins_of(struct machine_state *mc)
 	if (!mc->origins)
 		mc->origins = arena_alloc(&m->arena, sizeof(*mc->origins));
 	if (!mc->origins)
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 	return mc->origins;
 }
 

@@ -5,7 +5,6 @@
 #include "model/thread.h"
 #include "source/state_line.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -27,7 +26,7 @@ uint32_t cgroup_get(struct machine_state *mc, uint64_t id)
 		       sizeof(*m->cgroups)))
 		return 0;
 	if (map_put(&m->by_cgroup, key, m->nr_cgroups)) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return 0;
 	}
 	m->cgroups[m->nr_cgroups] = (struct cgroup){.machine = mc, .id = id, .path = ""};
@@ -51,7 +50,7 @@ static void set_path(struct model *m, uint32_t row, const char *path)
 	if (copy)
 		c->path = copy;
 	if (!copy || map_put(&m->by_cgroup_path, path_key(c->machine, path, strlen(path)), row))
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 }
 
 void cgroup_name(struct machine_state *mc, const struct state_line *l)

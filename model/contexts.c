@@ -50,7 +50,7 @@ static uint32_t look_up(struct model *m, const struct context *c, uint32_t at)
 		int ret = rehash(m, table->slots ? (table->mask + 1) * 2 : 1024);
 
 		if (ret) {
-			m->broken = m->broken ? m->broken : ret;
+			model_no_memory(m);
 			return 0;
 		}
 	}

@@ -107,7 +107,7 @@ void doorbells_settle(struct model *m)
 			ret = count(m, &counts, &m->requests[i]);
 	}
 	if (ret)
-		m->broken = m->broken ? m->broken : ret;
+		model_no_memory(m);
 	for (uint32_t i = 0; !ret && i < m->nr_requests; i++) {
 		struct request *r = &m->requests[i];
 

@@ -32,7 +32,7 @@ static uint32_t row_of(struct model *m, const struct exit_kind *kind)
 	if (model_grow(m, (void **)&m->exits, m->nr_exits, &m->exits_room, sizeof(*m->exits)))
 		return 0;
 	if (map_put(&m->by_exit, key, m->nr_exits)) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return 0;
 	}
 	m->exits[m->nr_exits++] = *kind;

@@ -2,7 +2,6 @@
 #include "model/group.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +14,6 @@
 /* Fewer direct wake-ups than this prove nothing. */
 #define WAKEUPS_MIN 3
 
-static void keep(struct model *m, struct map *map, uint64_t key, uint32_t value)
-{
-	if (map_put(map, key, value))
-		m->broken = m->broken ? m->broken : -ENOMEM;
-}
-
 void group_note_wakeup(struct cpu *waker, struct cpu *woken)
 {
 	struct model *m = waker->machine->model;
@@ -30,7 +23,7 @@ void group_note_wakeup(struct cpu *waker, struct cpu *woken)
 	if (nr)
 		(*nr)++;
 	else
-		keep(m, &m->wakeups, key, 1);
+		model_put(m, &m->wakeups, key, 1);
 }
 
 static const struct cpu *hosted(const struct machine_state *vm, int number)
@@ -204,7 +197,7 @@ static void by_nested(struct model *m)
 	uint32_t nr = 0;
 
 	if (!list) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return;
 	}
 	for (uint32_t i = 0; i < m->nr_cpus; i++) {
@@ -351,7 +344,7 @@ static void merge_one(struct model *m, struct map *seen, struct cpu *cpu)
 	const uint32_t *same = map_get(seen, key);
 
 	if (!same || m->cpus[*same]->nested_id != cpu->nested_id)
-		keep(m, seen, key, cpu->index);
+		model_put(m, seen, key, cpu->index);
 	else if (!cpu->merged_into && !cpu->machine->trace)
 		merge_cpu(cpu, m->cpus[*same]);
 }
@@ -408,7 +401,7 @@ static void index_numbers(struct machine_state *vm, struct map *taken)
 		if (cpu->number < 0)
 			cpu->number = machine_number_by_name(cpu->vcpu.host);
 		if (cpu->number >= 0 && !cpu->merged_into && !map_get(taken, (uint32_t)cpu->number))
-			keep(vm->model, taken, (uint32_t)cpu->number, cpu->index);
+			model_put(vm->model, taken, (uint32_t)cpu->number, cpu->index);
 	}
 }
 
@@ -427,7 +420,7 @@ static void number_cpus(struct machine_state *vm)
 		while (map_get(&taken, next))
 			next++;
 		cpu->number = (int)next;
-		keep(vm->model, &taken, next, cpu->index);
+		model_put(vm->model, &taken, next, cpu->index);
 	}
 	map_release(&taken);
 }

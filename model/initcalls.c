@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/initcalls.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +73,7 @@ static uint32_t name_of(struct machine_state *mc, const struct field_value *func
 	if (!len && !of_module && !mc->symbols_read) {
 		mc->symbols_read = true;
 		if (symbols_open(&mc->symbols, mc->trace))
-			m->broken = m->broken ? m->broken : -ENOMEM;
+			model_no_memory(m);
 	}
 	if (!len && !of_module)
 		name = symbols_find(&mc->symbols, func->u, &len);

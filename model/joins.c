@@ -77,7 +77,7 @@ static void release(struct joins *j)
 static int out_of_memory(struct joins *j)
 {
 	release(j);
-	j->m->broken = j->m->broken ? j->m->broken : -ENOMEM;
+	model_no_memory(j->m);
 	return -ENOMEM;
 }
 

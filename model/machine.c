@@ -33,7 +33,7 @@ struct machine_state *machine_root(struct machine_state *mc)
 
 static void *out_of_memory(struct model *m)
 {
-	m->broken = m->broken ? m->broken : -ENOMEM;
+	model_no_memory(m);
 	return NULL;
 }
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/grow.h"
 #include "events/rows.h"
 #include "model/agenda.h"
 #include "model/between.h"
@@ -25,14 +24,6 @@
 #include "model/tables.h"
 #include "model/tap.h"
 #include "model/vcpu.h"
-
-int model_grow(struct model *m, void **list, uint32_t nr, uint32_t *room, size_t each_bytes)
-{
-	if (likely(nr < *room) || grow_array_u32(list, room, each_bytes))
-		return 0;
-	m->broken = m->broken ? m->broken : -ENOMEM;
-	return -ENOMEM;
-}
 
 static void release(struct model *m)
 {

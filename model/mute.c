@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/mute.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "model/cpu.h"
@@ -62,7 +61,7 @@ static uint8_t *recorded_in(struct model *m, const struct trace *t)
 	uint8_t *bits = arena_alloc(&m->arena, TRACE_CPUS_MAX / 8);
 
 	if (!bits) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return NULL;
 	}
 	for (unsigned i = 0; i < t->nr_streams; i++) {

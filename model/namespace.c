@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/namespace.h"
 
-#include <errno.h>
-
 #include "model/cgroup.h"
 
 /* Linux nests no deeper. */
@@ -27,7 +25,7 @@ static int64_t ns_get(struct machine_state *mc, uint32_t inum, int level, bool e
 		       sizeof(*m->namespaces)))
 		return -1;
 	if (map_put(&m->by_inum, pair_key(mc, inum), m->nr_namespaces)) {
-		m->broken = -ENOMEM;
+		model_no_memory(m);
 		return -1;
 	}
 	m->namespaces[m->nr_namespaces] = (struct pid_ns){
@@ -267,7 +265,7 @@ static void index_levels(struct model *m, struct map *only)
 		if (other)
 			*other = AMBIGUOUS;
 		else if (map_put(only, pair_key(ns->machine, level), i))
-			m->broken = -ENOMEM;
+			model_no_memory(m);
 	}
 }
 

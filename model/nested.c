@@ -15,8 +15,6 @@
 
 #include "model/group.h"
 
-#include <errno.h>
-
 #define EVENT_VALID 0x80000000u
 #define EVENT_TYPE 0x700u /* 0: an external interrupt */
 #define V_IRQ 0x100	  /* AMD: of the field int_ctl */
@@ -131,7 +129,7 @@ void nested_asked(struct cpu *outer, const struct event *e)
 	if (!nest) {
 		nest = outer->vcpu.nest = arena_alloc(&m->arena, sizeof(*nest));
 		if (!nest) {
-			m->broken = m->broken ? m->broken : -ENOMEM;
+			model_no_memory(m);
 			return;
 		}
 		nest->given = -1;

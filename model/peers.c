@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/peers.h"
 
-#include <errno.h>
-
 static void set_first(struct thread *th, enum peers which, const struct thread *first)
 {
 	struct model *m = th->machine->model;
@@ -10,8 +8,8 @@ static void set_first(struct thread *th, enum peers which, const struct thread *
 
 	if (!first)
 		map_del(&m->peers[which], key);
-	else if (map_put(&m->peers[which], key, first->row))
-		m->broken = m->broken ? m->broken : -ENOMEM;
+	else
+		model_put(m, &m->peers[which], key, first->row);
 }
 
 static void leave(struct thread *th, enum peers which)

@@ -8,7 +8,6 @@
 #include "model/thread.h"
 #include "model/vcpu.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,12 +32,6 @@ static uint64_t page_of(const struct machine_state *vm, uint64_t cr3)
 	return cr3 & CR3_PAGE & ~(is_plain(vm) ? 0 : CR3_USER_HALF);
 }
 
-static void put(struct model *m, struct map *map, uint64_t key, uint32_t value)
-{
-	if (map_put(map, key, value))
-		m->broken = m->broken ? m->broken : -ENOMEM;
-}
-
 /* From here on the page behind is one of its own. */
 static void become_plain(struct machine_state *vm)
 {
@@ -53,7 +46,7 @@ static void become_plain(struct machine_state *vm)
 		index = *known;
 		map_del(&m->by_space, s->key);
 		s->key = space_key(vm, s->page);
-		put(m, &m->by_space, s->key, index);
+		model_put(m, &m->by_space, s->key, index);
 	}
 }
 
@@ -92,7 +85,7 @@ static struct space *space_new(struct machine_state *vm, uint64_t cr3)
 	s = arena_alloc(&m->arena, sizeof(*s));
 	if (!s || model_grow(m, (void **)&m->spaces, m->nr_spaces, &m->spaces_room,
 			     sizeof(struct space *))) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return NULL;
 	}
 	s->thread = thread_new(vm, -2 - (int32_t)vm->nr_spaces);
@@ -101,7 +94,7 @@ static struct space *space_new(struct machine_state *vm, uint64_t cr3)
 	s->vm = vm;
 	s->page = cr3 & CR3_PAGE;
 	s->key = space_key(vm, page_of(vm, cr3));
-	put(m, &m->by_space, s->key, m->nr_spaces);
+	model_put(m, &m->by_space, s->key, m->nr_spaces);
 	s->next_of_vm = vm->spaces;
 	vm->spaces = s;
 	m->spaces[m->nr_spaces++] = s;
@@ -217,7 +210,7 @@ void spaces_settle(struct model *m)
 		const uint32_t *known = map_get(&numbers, key);
 
 		if (!known)
-			put(m, &numbers, key, ++vm->nr_processes);
+			model_put(m, &numbers, key, ++vm->nr_processes);
 		name_process(s->thread, known ? *known : vm->nr_processes);
 		vm->nr_arrivals += s->times;
 		vm->doubt += s->doubt;

@@ -30,6 +30,7 @@
  * All of them live in the model's arena, so pointers to them stay good; each also has a number,
  * the order in which it was made.
  *
+ *	memory.c     what is allocated, and that memory is out
  *	model.c      open, feed (dispatch by event kind), close
  *	machine.c    machines and their CPUs; vCPUs found from KVM events
  *	group.c      which of those are one VM
@@ -509,8 +510,16 @@ struct model {
 	uint32_t nr_syncs;
 };
 
+/*
+ * Nothing that handles an event can return an error: a history that lacks a row is not told apart
+ * from a sound one by those who read it.  So the first allocation that fails is kept in m->broken,
+ * events go on without what was to be stored, and model_close() fails.
+ */
+void model_no_memory(struct model *m);
 /* Room for one more in a growing array; 0 or -ENOMEM, kept in m->broken. */
 int model_grow(struct model *m, void **list, uint32_t nr, uint32_t *room, size_t each_bytes);
+/* map_put(), whose failure is kept in m->broken. */
+void model_put(struct model *m, struct map *map, uint64_t key, uint32_t value);
 
 static inline void model_set(struct model *m, attr_t attr, uint32_t value)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/state_lines.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -205,7 +204,7 @@ static void on_vm(struct machine_state *mc, const struct state_line *l)
 	    model_grow(m, (void **)&m->listed, m->nr_listed, &m->listed_room, sizeof(*m->listed)))
 		return;
 	if (map_put(&m->by_listed, pair_key(mc, (uint32_t)number), m->nr_listed)) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return;
 	}
 	state_text(l, "name", vm.name, sizeof(vm.name));
@@ -226,7 +225,7 @@ static void tell_vm(struct machine_state *vm, const struct listed_vm *from)
 		vm->vm_pid = from->pid;
 		vm->pid_known = true;
 		if (map_put(&m->vm_by_pid, pair_key(from->host, (uint32_t)from->pid), vm->index))
-			m->broken = m->broken ? m->broken : -ENOMEM;
+			model_no_memory(m);
 	}
 	if (!vm->trace)
 		snprintf(vm->evidence, sizeof(vm->evidence),

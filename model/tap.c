@@ -2,7 +2,6 @@
 /* Who takes what is handed to network devices: see tap.h. */
 #include "model/tap.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +22,7 @@ static struct tap *tap_add(struct machine_state *mc, uint32_t name)
 	    model_grow(m, (void **)&m->taps, m->nr_taps, &m->taps_room, sizeof(struct tap *)))
 		return NULL;
 	if (map_put(&m->by_tap, pair_key(mc, name), m->nr_taps)) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return NULL;
 	}
 	*tap = (struct tap){.machine = mc, .name = name};

@@ -2,7 +2,6 @@
 #include "model/thread.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +39,7 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 
 	if (!th || model_grow(m, (void **)&m->threads, m->nr_threads, &m->threads_room,
 			      sizeof(*m->threads))) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return NULL;
 	}
 	th->machine = mc;
@@ -61,7 +60,7 @@ struct thread *thread_new(struct machine_state *mc, int32_t tid)
 	th->kind = tid == 0 || tid == 2 ? KIND_KERNEL : KIND_UNKNOWN; /* 2 is kthreadd */
 	th->dir = th->state_attr = th->cpu_attr = th->comm_attr = th->waker_attr = ATTR_NONE;
 	if (tid > 0 && map_put(&m->by_tid, pair_key(mc, (uint32_t)tid), th->row)) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return NULL;
 	}
 	m->threads[m->nr_threads++] = th;
@@ -362,7 +361,7 @@ void thread_end(struct thread *th)
 		map_del(&m->by_tid, pair_key(th->machine, (uint32_t)th->tid));
 	if (th->machine->block.open &&
 	    map_put(&m->ended, pair_key(th->machine, (uint32_t)th->tid), th->machine->nr_blocks))
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 	if (th->end == NS_MAX)
 		th->end = m->now;
 	for (unsigned i = 0; i < NR_PEERS; i++)

@@ -4,8 +4,6 @@
 #include "model/peers.h"
 #include "source/trace.h"
 
-#include <errno.h>
-
 #define CPU_BITS 16
 #define DEPTH_MAX 64 /* of cgroups in each other */
 
@@ -78,7 +76,7 @@ static void count(struct machine_state *mc, uint32_t cgroup, int cpu, bool throt
 		return;
 	}
 	if (map_put(map, key, throttled ? (now ? *now + 1 : 1) : *now - 1))
-		mc->model->broken = mc->model->broken ? mc->model->broken : -ENOMEM;
+		model_no_memory(mc->model);
 	else if (!now)
 		mc->nr_throttled++;
 }

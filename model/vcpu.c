@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/vcpu.h"
 
-#include <errno.h>
-
 #include "model/between.h"
 #include "model/cpu.h"
 #include "model/exits.h"
@@ -153,17 +151,11 @@ static uint64_t nested_key(const struct machine_state *vm, uint64_t address)
 	return address ^ (uint64_t)vm->index << 52;
 }
 
-static void remember(struct model *m, struct map *map, uint64_t key, uint32_t value)
-{
-	if (map_put(map, key, value))
-		m->broken = m->broken ? m->broken : -ENOMEM;
-}
-
 void vcpu_remember_address(const struct cpu *dark, const struct cpu *is)
 {
 	struct machine_state *vm = dark->machine->parent;
 
-	remember(vm->model, &vm->model->by_vmcb, nested_key(vm, dark->nested_id), is->index);
+	model_put(vm->model, &vm->model->by_vmcb, nested_key(vm, dark->nested_id), is->index);
 }
 
 /* A nested vCPU of a VM without a trace, seen for the first time. */
@@ -181,7 +173,7 @@ static struct cpu *nested_vcpu_new(const struct cpu *outer, uint64_t address, ui
 		return NULL;
 	cpu->nested_id = address;
 	machine_show_nested(cpu, outer);
-	remember(m, &m->by_vmcb, nested_key(vm, address), cpu->index);
+	model_put(m, &m->by_vmcb, nested_key(vm, address), cpu->index);
 	return cpu;
 }
 
@@ -206,7 +198,7 @@ static struct cpu *nested_by_address(struct cpu *vcpu, uint64_t address, uint64_
 	if (cpu)
 		cpu->nested_pgd = pgd;
 	if (cpu && pgd)
-		remember(m, &m->by_pgd, nested_key(vm, pgd), cpu->machine->index);
+		model_put(m, &m->by_pgd, nested_key(vm, pgd), cpu->machine->index);
 	return cpu;
 }
 
@@ -237,7 +229,7 @@ static void on_vmenter(struct cpu *vcpu, const struct event *e)
 		return;
 	if (told) {
 		told->nested_id = address;
-		remember(vm->model, &vm->model->by_vmcb, nested_key(vm, address), told->index);
+		model_put(vm->model, &vm->model->by_vmcb, nested_key(vm, address), told->index);
 	}
 	vcpu->vcpu.nested_cpu = nested_by_address(vcpu, address, (uint64_t)e->arg[3]);
 	if (vcpu->vcpu.nested_cpu)

@@ -8,7 +8,6 @@
  * the guest's own word.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <string.h>
 
 #include "model/nested.h"
@@ -44,7 +43,7 @@ static struct vector *vector_get(struct model *m, const struct cpu *vcpu, int nu
 		       sizeof(*w->vectors)))
 		return NULL;
 	if (map_put(&w->by_vector, key, w->nr_vectors)) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return NULL;
 	}
 	w->vectors[w->nr_vectors] =
@@ -123,7 +122,7 @@ static void irq_learn(struct machine_state *mc, const struct event *e)
 	    model_grow(m, (void **)&w->irqs, w->nr_irqs, &w->irqs_room, sizeof(*w->irqs)))
 		return;
 	if (map_put(&w->by_irq, pair_key(mc, (uint32_t)irq), w->nr_irqs)) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return;
 	}
 	if (!trace_event_field(m->stream, e, "name", &name) && name.text) {

@@ -8,7 +8,6 @@
  * delivers what a device or another vCPU sends at once, and then wakes the vCPU's thread; an
  * expired timer it only wakes for, and the vCPU's own thread delivers that interrupt.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +95,7 @@ static uint32_t wake_row(struct model *m, const struct cpu *vcpu, const struct n
 	if (model_grow(m, (void **)&w->rows, w->nr, &w->room, sizeof(*w->rows)))
 		return 0;
 	if (map_put(&w->by_note, key, w->nr)) {
-		m->broken = m->broken ? m->broken : -ENOMEM;
+		model_no_memory(m);
 		return 0;
 	}
 	w->rows[w->nr] = (struct wake){vcpu, *n};
