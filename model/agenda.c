@@ -7,8 +7,10 @@
 #include "base/figure.h"
 #include "model/between.h"
 #include "model/cpu.h"
+#include "model/losses.h"
 #include "model/machine.h"
 #include "model/thread.h"
+#include "model/vcpu_state.h"
 #include "source/cover.h"
 #include "source/ticks.h"
 
@@ -211,7 +213,7 @@ static void cover_changes(struct machine_state *mc, uint32_t number, bool begins
 		struct thread *host = m->cpus[i]->vcpu.host;
 
 		if (host && host->vcpu == m->cpus[i] && host->machine == mc)
-			thread_show_vcpu_state(host);
+			vcpu_state_show(host);
 	}
 }
 

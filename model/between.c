@@ -2,9 +2,9 @@
 #include "model/between.h"
 
 #include "model/fuse.h"
+#include "model/inner_vcpu.h"
 #include "model/machine.h"
 #include "model/nested.h"
-#include "model/vcpu.h"
 
 /* So many stays of one address must agree. */
 #define AGREE_MIN 3

@@ -6,7 +6,7 @@
 
 #include "model/initcalls.h"
 #include "model/milestones.h"
-#include "model/thread.h"
+#include "model/tid.h"
 #include "source/state_line.h"
 
 static void step(struct machine_state *mc, const char *kind, const char *name, ns_t at)

@@ -2,7 +2,7 @@
 #include "model/cgroup.h"
 
 #include "model/peers.h"
-#include "model/thread.h"
+#include "model/tid.h"
 #include "source/state_line.h"
 
 #include <stdio.h>

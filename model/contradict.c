@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/contradict.h"
 
-#include "model/cpu.h"
 #include "model/fuse.h"
+#include "model/losses.h"
 
 static bool is_silent(const struct cpu *cpu, ns_t since)
 {

@@ -4,87 +4,13 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/figure.h"
 #include "model/fuse.h"
+#include "model/irq_stack.h"
 #include "model/machine.h"
-#include "model/mute.h"
 #include "model/preempt.h"
 #include "model/thread.h"
-#include "model/throttle.h"
-#include "events/dialect.h"
-#include "source/syscalls.h"
-
-static void write_task(struct cpu *cpu)
-{
-	model_set(cpu->machine->model, cpu->task, cpu->thread ? cpu->thread->row + 1 : 0);
-}
-
-static bool is_known(const struct cpu *cpu)
-{
-	const struct thread *host = cpu->vcpu.host;
-
-	if (!cpu->machine->parent)
-		return cpu->thread;
-	return cpu->vcpu_state > VCPU_UNKNOWN && host && host->last_on && host->last_on->known;
-}
-
-void cpu_reveal(struct cpu *cpu)
-{
-	bool known = is_known(cpu);
-
-	if (likely(known == cpu->known))
-		return;
-	cpu->known = known;
-	if (cpu->thread)
-		thread_show_vcpu_state(cpu->thread);
-	for (struct thread *th = cpu->left; th; th = th->next_left)
-		thread_show_vcpu_state(th);
-}
-
-/* Handlers that may be executing, unseen since they began: the detail of a frame of MODE_UNKNOWN.
- */
-#define MAYBE_IRQ 1
-#define MAYBE_SOFTIRQ 2
-
-void cpu_doubt_handlers(struct cpu *cpu)
-{
-	cpu->irqs[0] = (struct irq_frame){MODE_UNKNOWN, MAYBE_IRQ | MAYBE_SOFTIRQ};
-	cpu->nr_irqs = 1;
-}
-
-static bool doubts_handlers(const struct cpu *cpu)
-{
-	return cpu->nr_irqs && cpu->irqs[0].mode == MODE_UNKNOWN;
-}
-
-void cpu_no_handlers(struct cpu *cpu)
-{
-	if (unlikely(doubts_handlers(cpu)))
-		cpu->nr_irqs = 0;
-}
-
-/* A handler begins, or one ends that was not seen to begin.  Interrupts are off in a handler of
- * one, and soft interrupts come after it: no other of its kind, and none of the other, lies below.
- */
-static void settle_handlers(struct cpu *cpu, uint32_t mode)
-{
-	if (likely(!doubts_handlers(cpu)))
-		return;
-	cpu->irqs[0].detail &= mode == MODE_IRQ ? ~MAYBE_IRQ : 0;
-	if (!cpu->irqs[0].detail)
-		cpu->nr_irqs = 0;
-}
-
-/* The CPU's thread turns out to be elsewhere, or gone: that CPU's switch went unseen. */
-void cpu_lose_thread(struct cpu *cpu)
-{
-	cpu->thread = NULL;
-	cpu_doubt_handlers(cpu);
-	cpu->guest_of_unknown = false;
-	write_task(cpu);
-	cpu_reveal(cpu);
-	fuse(cpu);
-}
+#include "model/tid.h"
+#include "model/vcpu_state.h"
 
 static void found_again(struct cpu *cpu)
 {
@@ -106,7 +32,7 @@ static void run(struct cpu *cpu, struct thread *next)
 	cpu->met = false;
 	cpu->guest_of_unknown = false;
 	cpu_left_code(cpu);
-	cpu_reveal(cpu);
+	vcpu_state_reveal(cpu);
 	if (!next)
 		return;
 	if (unlikely(cpu->lost))
@@ -116,7 +42,7 @@ static void run(struct cpu *cpu, struct thread *next)
 	if (unlikely(next->losses != next->machine->losses))
 		thread_forget(next);
 	next->in_doubt = false;
-	if (likely(!mute_is(next)))
+	if (likely(!leaves_is_mute(&next->leaves)))
 		cpu->in_doubt = false;
 	thread_goes_on(next);
 	next->ran_at = cpu->machine->model->now;
@@ -143,27 +69,41 @@ static void drop_thread(struct cpu *cpu)
 	thread_set_state(th, THREAD_UNKNOWN);
 }
 
-/* The CPU's thread has left it, and no event says so. */
-static void left_unseen(struct cpu *cpu)
+static void learn_mute(struct cpu *cpu)
+{
+	struct machine_state *mc = cpu->machine;
+	struct thread *th = cpu->thread;
+	bool was_mute = leaves_is_mute(&th->leaves);
+
+	leaves_unseen(&th->leaves, &cpu->torn);
+	if (leaves_is_mute(&th->leaves) && !was_mute)
+		problems_add(&mc->model->problems,
+			     "%s: the kernel records no switch away from some threads (the idle "
+			     "ones, or others): what CPUs run after them, and who waits for these "
+			     "CPUs, is unknown until the next event tells",
+			     mc->name);
+}
+
+void cpu_left_unseen(struct cpu *cpu)
 {
 	problems_add(&cpu->machine->model->problems,
 		     "%s: a thread runs that no recorded switch led to: the kernel or the tracer "
 		     "left out some",
 		     cpu->machine->name);
-	mute_left_unseen(cpu);
+	learn_mute(cpu);
 }
 
 /* An event says that @tid runs, and that is not what we knew. */
 void cpu_adopt(struct cpu *cpu, int32_t tid)
 {
 	if (cpu->thread) {
-		left_unseen(cpu);
+		cpu_left_unseen(cpu);
 		drop_thread(cpu);
 		cpu_doubt_handlers(cpu);
 	}
 	run(cpu, thread_get(cpu->machine, tid, cpu));
 	cpu->met = true;
-	write_task(cpu);
+	cpu_show_task(cpu);
 }
 
 void cpu_has_run(struct cpu *cpu, int32_t tid)
@@ -175,33 +115,13 @@ void cpu_has_run(struct cpu *cpu, int32_t tid)
 	fuse(cpu);
 }
 
-/* The handlers are left before a switch; only PREEMPT_RT may switch inside a soft interrupt. */
-static void save_softirq(struct cpu *cpu)
-{
-	struct thread *th = cpu->thread;
-
-	th->in_softirq = cpu->nr_irqs && cpu->irqs[cpu->nr_irqs - 1].mode == MODE_SOFTIRQ;
-	if (unlikely(th->in_softirq))
-		th->softirq = cpu->irqs[cpu->nr_irqs - 1].detail;
-	cpu->nr_irqs = 0;
-}
-
-static void restore_softirq(struct cpu *cpu)
-{
-	if (likely(!cpu->thread->in_softirq))
-		return;
-	cpu->thread->in_softirq = false;
-	cpu->irqs[0] = (struct irq_frame){MODE_SOFTIRQ, cpu->thread->softirq};
-	cpu->nr_irqs = 1;
-}
-
 static void switch_out(struct cpu *cpu, int64_t prev_state)
 {
 	struct thread *th = cpu->thread;
 	enum thread_state state = thread_state_of(prev_state);
 
-	mute_left(th);
-	save_softirq(cpu);
+	leaves_seen(&th->leaves);
+	cpu_save_softirq(cpu);
 	/* Only kernel threads sleep in the state "idle". */
 	if ((prev_state & 0xff) == 0x80 && th->kind == KIND_UNKNOWN)
 		th->kind = KIND_KERNEL;
@@ -238,89 +158,12 @@ void cpu_switch(struct cpu *cpu, const struct event *e)
 	cpu->torn = false;
 	run(cpu, thread_get(cpu->machine, (int32_t)e->arg[1], cpu));
 	if (cpu->thread) {
-		restore_softirq(cpu);
+		cpu_restore_softirq(cpu);
 		thread_set_comm(cpu->thread, event_str(e, 3));
 	}
 	if (cpu->lost_by && !e->arg[1])
 		preempt_idle(cpu);
-	write_task(cpu);
-}
-
-void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail)
-{
-	cpu->machine->sees_interrupts |= mode == MODE_IRQ;
-	cpu_left_code(cpu);
-	settle_handlers(cpu, mode);
-	if (cpu->nr_irqs < IRQ_DEPTH)
-		cpu->irqs[cpu->nr_irqs++] = (struct irq_frame){mode, (int32_t)detail};
-}
-
-/* Ends the innermost handler of that kind, and whatever still lies upon it.  A handler that was
- * never seen to begin tells that it is not any more. */
-void cpu_irq_exit(struct cpu *cpu, uint32_t mode, int64_t detail)
-{
-	for (unsigned i = cpu->nr_irqs; i-- > 0;) {
-		if (cpu->irqs[i].mode == mode && cpu->irqs[i].detail == (int32_t)detail) {
-			cpu->nr_irqs = i;
-			cpu_left_code(cpu);
-			return;
-		}
-	}
-	settle_handlers(cpu, mode);
-}
-
-static uint32_t name_of_lttng_syscall(const struct trace *t, const struct event *e,
-				      struct history_writer *w)
-{
-	const struct event_type *type = &t->types[e->type];
-	const char *name = NULL;
-
-	if (type->syscall >= 0 && (unsigned)type->syscall < t->nr_syscall_names)
-		name = t->syscall_names[type->syscall];
-	else
-		name = dialect_syscall_name(type->name);
-	if (!name || !strcmp(name, "unknown"))
-		return 0;
-	return history_writer_string(w, name, strlen(name));
-}
-
-static uint32_t name_of_syscall(struct machine_state *mc, const struct event *e)
-{
-	const char *name;
-
-	if (mc->trace->lttng)
-		return name_of_lttng_syscall(mc->trace, e, mc->model->w);
-	name = syscall_name(e->arg[0]);
-	return name ? history_writer_string(mc->model->w, name, strlen(name)) : 0;
-}
-
-/* Looked up once per event type (LTTng) or number (ftrace). */
-static uint32_t syscall_id(struct machine_state *mc, const struct event *e)
-{
-	int64_t slot = mc->trace->lttng ? e->type : e->arg[0];
-
-	if (slot < 0 || slot >= mc->nr_syscall_ids)
-		return 0;
-	if (!mc->syscall_ids[slot])
-		mc->syscall_ids[slot] = name_of_syscall(mc, e) + 1;
-	return mc->syscall_ids[slot] - 1;
-}
-
-void cpu_syscall_entry(struct cpu *cpu, const struct event *e)
-{
-	if (!cpu->thread)
-		return;
-	cpu->thread->kind = KIND_USER;
-	cpu->thread->where = WHERE_SYSCALL;
-	cpu->thread->syscall = syscall_id(cpu->machine, e);
-}
-
-void cpu_syscall_exit(struct cpu *cpu)
-{
-	if (!cpu->thread)
-		return;
-	cpu->thread->kind = KIND_USER;
-	cpu->thread->where = WHERE_USER;
+	cpu_show_task(cpu);
 }
 
 /* Only the idle task goes idle: tells who runs when no event has told yet. */
@@ -342,7 +185,7 @@ static void go_offline(struct cpu *cpu)
 		switch_out(cpu, sleeping);
 	cpu->nr_irqs = 0;
 	run(cpu, thread_get(cpu->machine, 0, cpu));
-	write_task(cpu);
+	cpu_show_task(cpu);
 	fuse(cpu);
 }
 
@@ -371,139 +214,7 @@ void cpu_forget(struct cpu *cpu)
 	drop_thread(cpu);
 	cpu_doubt_handlers(cpu);
 	cpu->guest_of_unknown = false;
-	write_task(cpu);
-	cpu_reveal(cpu);
+	cpu_show_task(cpu);
+	vcpu_state_reveal(cpu);
 	fuse(cpu);
-}
-
-/* Threads that last ran where events were lost may be anything by now. */
-static void forget_threads(struct cpu *cpu)
-{
-	while (cpu->left)
-		thread_leave_list(cpu->left, THREAD_UNKNOWN);
-}
-
-void loss_add(struct machine_state *mc, int cpu, ns_t begin, ns_t end, int64_t events)
-{
-	struct model *m = mc->model;
-
-	if (!model_grow(m, (void **)&m->losses, m->nr_losses, &m->losses_room, sizeof(*m->losses)))
-		m->losses[m->nr_losses++] = (struct loss){mc, cpu, begin, end, events};
-}
-
-/* The gap that the CPU is in, when [@begin, ...) is of that: a reader tells of each damaged page of
- * one. What a tracer counted and what nobody did stay apart: together they would be neither. */
-static struct loss *gap_again(const struct cpu *cpu, ns_t begin, int64_t events)
-{
-	const struct model *m = cpu->machine->model;
-	struct loss *gap;
-
-	if (!cpu->lost || cpu->loss >= m->nr_losses)
-		return NULL;
-	gap = &m->losses[cpu->loss];
-	/* A CPU that nobody has heard of yet has no gap of its own. */
-	if (gap->machine != cpu->machine || gap->cpu != cpu->number)
-		return NULL;
-	return begin <= gap->end && (events > 0) == (gap->events > 0) ? gap : NULL;
-}
-
-static void widen(struct loss *gap, ns_t begin, ns_t end, int64_t events)
-{
-	gap->begin = begin < gap->begin ? begin : gap->begin;
-	gap->end = end > gap->end ? end : gap->end;
-	if (events > 0)
-		gap->events = ns_plus(gap->events, events);
-}
-
-/* What was on the agenda as missing: a cursor tells of the same when it gets there. */
-static struct loss *foreseen(const struct cpu *cpu, ns_t begin, ns_t end, int64_t events)
-{
-	const struct model *m = cpu->machine->model;
-	const uint32_t *first =
-		map_get(&m->by_foreseen, pair_key(cpu->machine, (uint32_t)cpu->number));
-
-	for (uint32_t i = first ? *first : m->nr_foreseen; i < m->nr_foreseen && events <= 0; i++) {
-		struct loss *gap = &m->losses[i];
-
-		if (gap->machine != cpu->machine || gap->cpu != cpu->number)
-			break;
-		if (begin < gap->end && end > gap->begin)
-			return gap;
-	}
-	return NULL;
-}
-
-void cpu_add_loss(struct cpu *cpu, ns_t begin, ns_t end, int64_t events)
-{
-	struct loss *gap = gap_again(cpu, begin, events);
-
-	if (!gap)
-		gap = foreseen(cpu, begin, end, events);
-	if (gap) {
-		widen(gap, begin, end, events);
-		cpu->loss = (uint32_t)(gap - cpu->machine->model->losses);
-		return;
-	}
-	cpu->loss = cpu->machine->model->nr_losses;
-	loss_add(cpu->machine, cpu->number, begin, end, events);
-}
-
-static ns_t note_loss(struct cpu *cpu, const struct event *e)
-{
-	const struct clock_model *clock = cpu->machine->clock;
-	ns_t end = clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[2]});
-
-	cpu_add_loss(cpu, clock_to_l0(clock, (ticks_t){(uint64_t)e->arg[1]}), end,
-		     e->arg[0] > 0 ? e->arg[0] : -1);
-	return end;
-}
-
-void cpu_not_found_again(struct cpu *cpu, ns_t end)
-{
-	struct model *m = cpu->machine->model;
-
-	if (cpu->lost && cpu->loss < m->nr_losses && m->losses[cpu->loss].end < end)
-		m->losses[cpu->loss].end = end;
-	cpu->loss = UINT32_MAX;
-}
-
-/* What ran here, and what became of the threads that did, is unknown from now on. */
-void cpu_uncovered(struct cpu *cpu)
-{
-	cpu->machine->losses++;
-	request_lost(cpu->machine);
-	thread_doubt_all(cpu->machine);
-	cpu_forget(cpu);
-	forget_threads(cpu);
-	throttle_forget(cpu->machine);
-}
-
-/*
- * Events were lost on this CPU.  What it runs is unknown until an event tells.  A thread may have
- * run here unseen, and have left or entered system calls: so for every thread that does not run
- * elsewhere at this moment, where it is (user or kernel) is unknown from now on.  And code here may
- * have woken it: so is whether it sleeps or waits for a CPU.
- */
-void cpu_now_lost(struct cpu *cpu, ns_t until)
-{
-	if (until > cpu->machine->lost_until)
-		cpu->machine->lost_until = until;
-	if (!cpu->lost || until > cpu->lost_until)
-		cpu->lost_until = until;
-	cpu->machine->nr_lost += !cpu->lost;
-	cpu->lost = true;
-	cpu_uncovered(cpu);
-}
-
-void cpu_lost(struct cpu *cpu, const struct event *e)
-{
-	bool unseen = e->arg[3];
-
-	if (unseen && !cpu->thread) /* that is known of mute threads: see mute.h */
-		return;
-	if (unseen)
-		left_unseen(cpu);
-	else
-		cpu->torn = false;
-	cpu_now_lost(cpu, note_loss(cpu, e));
 }

@@ -2,8 +2,8 @@
 #include "model/fuse.h"
 
 #include "model/contexts.h"
-#include "model/cpu.h"
-#include "model/vcpu.h"
+#include "model/inner_vcpu.h"
+#include "model/irq_stack.h"
 
 static struct cpu *physical(struct cpu *cpu)
 {

@@ -9,7 +9,7 @@
 #include "model/between.h"
 #include "model/joins.h"
 #include "model/machine.h"
-#include "model/thread.h"
+#include "model/process.h"
 
 /* Fewer direct wake-ups than this prove nothing. */
 #define WAKEUPS_MIN 3
@@ -26,33 +26,12 @@ void group_note_wakeup(struct cpu *waker, struct cpu *woken)
 		model_put(m, &m->wakeups, key, 1);
 }
 
-static const struct cpu *hosted(const struct machine_state *vm, int number)
-{
-	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->vcpu.host && (number < 0 || cpu->number == number))
-			return cpu;
-	}
-	return NULL;
-}
-
-bool group_may_be_one(const struct machine_state *a, const struct machine_state *b)
-{
-	if (a->parent != b->parent || machines_other_processes(a, b) ||
-	    (!b->trace && !hosted(b, -1)))
-		return false;
-	for (const struct cpu *cpu = a->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		if (cpu->number >= 0 && cpu->vcpu.host && hosted(b, cpu->number))
-			return false;
-	}
-	return true;
-}
-
 /* ---- the three kinds of evidence ---------------------------------------------------------------
  */
 
 static bool lived_together(const struct thread *a, const struct thread *b)
 {
-	return a && b && a->begin <= b->end && b->begin <= a->end && thread_same_process(a, b);
+	return a && b && a->begin <= b->end && b->begin <= a->end && process_is_same(a, b);
 }
 
 /* Threads of both were there at one time: what has the same number was the same process. */
@@ -71,7 +50,7 @@ static void join_process(struct machine_state *vm, const struct thread *host)
 {
 	const struct model *m = vm->model;
 	const uint32_t *index =
-		map_get(&m->vm_by_pid, pair_key(host->machine, (uint32_t)machine_process_of(host)));
+		map_get(&m->vm_by_pid, pair_key(host->machine, (uint32_t)process_of_thread(host)));
 	struct machine_state *known = index ? machine_root(m->machines[*index]) : NULL;
 
 	/* A number that was free in between is another process's. */
@@ -86,11 +65,11 @@ static void learn_processes(struct model *m, bool traced)
 		const struct thread *host = m->cpus[i]->vcpu.host;
 		struct machine_state *vm = machine_root(m->cpus[i]->machine);
 
-		if (!host || machine_process_of(host) < 0 || !vm->trace == traced)
+		if (!host || process_of_thread(host) < 0 || !vm->trace == traced)
 			continue;
 		if (!traced)
 			join_process(vm, host);
-		machine_learn_process(machine_root(vm), host);
+		process_learn_vm(machine_root(vm), host);
 	}
 }
 
@@ -129,7 +108,7 @@ static struct machine_state *traced_of(const struct machine_state *vm)
 	for (uint32_t i = 0; i < m->topo->nr_machines && vm->pid_known; i++) {
 		struct machine_state *traced = m->machines[i];
 
-		if (traced->trace && traced->pid_known && group_may_be_one(vm, traced) &&
+		if (traced->trace && traced->pid_known && machines_may_be_one(vm, traced) &&
 		    were_together(vm, traced))
 			return traced;
 	}

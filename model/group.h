@@ -37,7 +37,5 @@
 
 void group_note_wakeup(struct cpu *waker, struct cpu *woken);
 void group_vms(struct model *m);
-/* Whether vCPUs of both, with a trace or without, may be of one VM by what is known so far. */
-bool group_may_be_one(const struct machine_state *a, const struct machine_state *b);
 
 #endif

@@ -8,6 +8,9 @@
 #include "model/marks.h"
 #include "model/milestones.h"
 #include "model/model.h"
+#include "model/injection.h"
+#include "model/irq_stack.h"
+#include "model/syscalls.h"
 #include "model/mute.h"
 #include "model/preempt.h"
 #include "model/request.h"
@@ -15,10 +18,11 @@
 #include "model/state_lines.h"
 #include "model/statedump.h"
 #include "model/tap.h"
-#include "model/thread.h"
+#include "model/thread_life.h"
 #include "model/throttle.h"
 #include "model/vcpu.h"
 #include "model/wake.h"
+#include "model/wakeups.h"
 
 /* ---- what a CPU executes --------------------------------------------------------------------- */
 
@@ -70,7 +74,11 @@ static bool on_syscall_exit(struct cpu *cpu, const struct event *e)
 
 static bool on_irq_entry(struct cpu *cpu, const struct event *e)
 {
-	vector_irq_entry(cpu, e);
+	struct line line = vector_irq_entry(cpu, e);
+
+	request_handler(cpu, line.vector, line.of_disk);
+	if (line.receives)
+		request_received(cpu);
 	cpu_irq_enter(cpu, MODE_IRQ, e->arg[0]);
 	return true;
 }
@@ -118,7 +126,7 @@ static bool on_kvm_apic_accept_irq(struct cpu *cpu, const struct event *e)
 
 static bool on_kvm_inj_virq(struct cpu *cpu, const struct event *e)
 {
-	wake_injection(cpu, e);
+	injection_event(cpu, e);
 	return false;
 }
 
@@ -186,7 +194,7 @@ static bool on_mark(struct cpu *cpu, const struct event *e)
 
 static bool on_wakeup(struct cpu *cpu, const struct event *e)
 {
-	thread_wake(cpu, e);
+	wakeup_event(cpu, e);
 	return false;
 }
 

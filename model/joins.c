@@ -13,6 +13,27 @@ bool machines_other_processes(const struct machine_state *a, const struct machin
 	return a->vm_pid >= 0 && b->vm_pid >= 0 && a->vm_pid != b->vm_pid;
 }
 
+static const struct cpu *hosted(const struct machine_state *vm, int number)
+{
+	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->vcpu.host && (number < 0 || cpu->number == number))
+			return cpu;
+	}
+	return NULL;
+}
+
+bool machines_may_be_one(const struct machine_state *a, const struct machine_state *b)
+{
+	if (a->parent != b->parent || machines_other_processes(a, b) ||
+	    (!b->trace && !hosted(b, -1)))
+		return false;
+	for (const struct cpu *cpu = a->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		if (cpu->number >= 0 && cpu->vcpu.host && hosted(b, cpu->number))
+			return false;
+	}
+	return true;
+}
+
 void machines_join(struct machine_state *a, struct machine_state *b)
 {
 	struct machine_state *to = a->index < b->index ? a : b;

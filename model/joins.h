@@ -38,6 +38,9 @@ void joins_settle(struct joins *j);
  * that contradict each other may say otherwise, and then both stay. */
 void machines_join(struct machine_state *a, struct machine_state *b);
 
+/* Whether vCPUs of both, with a trace or without, may be of one VM by what is known so far. */
+bool machines_may_be_one(const struct machine_state *a, const struct machine_state *b);
+
 bool machines_other_processes(const struct machine_state *a, const struct machine_state *b);
 
 #endif

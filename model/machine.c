@@ -2,12 +2,9 @@
 #include "model/machine.h"
 
 #include "model/between.h"
-#include "model/cpu.h"
-#include "model/nested.h"
+#include "model/irq_stack.h"
 #include "model/peers.h"
-#include "model/thread.h"
 #include "model/throttle.h"
-#include "model/vcpu.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,9 +13,6 @@
 #include <string.h>
 
 #define FTRACE_SYSCALLS 1024
-
-/* More vCPUs in one run than any machine has; finding out which are one VM is quadratic. */
-#define VCPUS_MAX 32768
 
 struct machine_state *machine_root(struct machine_state *mc)
 {
@@ -125,9 +119,7 @@ static void attrs_of_traced(struct cpu *cpu)
 	attrs_of_vcpu(cpu, dir);
 }
 
-/* Of a VM without: under its parent, by the thread that runs it.  Which VM it is part of may not
- * be known yet. */
-static void attrs_of_untraced(struct cpu *cpu, const struct thread *host)
+void machine_show_untraced(struct cpu *cpu, const struct thread *host)
 {
 	struct machine_state *mc = host->machine;
 	struct history_writer *w = mc->model->w;
@@ -171,6 +163,18 @@ void machine_number_vcpu(struct cpu *cpu, int64_t number)
 	cpu->number = number >= 0 && number < TRACE_CPUS_MAX ? (int)number : -1;
 	if (cpu->number >= 0)
 		index_number(cpu);
+}
+
+void vcpu_init(struct vcpu *v, struct thread *host)
+{
+	*v = (struct vcpu){
+		.host = host,
+		.reason = -1,
+		.vmm = -1,
+		.injected = -1,
+		.delivered = -1,
+		.kick = {.at = NS_MIN, .xmit_at = NS_MIN},
+	};
 }
 
 struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number)
@@ -235,113 +239,6 @@ struct cpu *machine_cpu_slow(struct machine_state *mc, int number)
 	return mc->cpus[number];
 }
 
-/* ---- which vCPU a thread runs ---------------------------------------------------------------- */
-
-/* A hint is of a TID.  Where an earlier thread of that number ran the vCPU, and the VM's own trace
- * has told of it by now, the VM was that one's: it is not @host's. */
-static bool is_of_another(const struct hint *h, const struct thread *host)
-{
-	const struct machine_state *vm = h->vm;
-	const struct cpu *cpu =
-		h->vcpu >= 0 && (unsigned)h->vcpu < vm->nr_cpus ? vm->cpus[h->vcpu] : NULL;
-	const struct thread *before = cpu ? cpu->vcpu.host : NULL;
-
-	return before && before != host && before->tid == host->tid && cpu->heard_at != NS_MIN;
-}
-
-static const struct hint *hint_of(const struct thread *host)
-{
-	const struct model *m = host->machine->model;
-
-	for (unsigned i = 0; i < m->nr_hints; i++) {
-		const struct hint *h = &m->hints[i];
-
-		if (h->vm->parent == host->machine && h->tid == host->tid)
-			return is_of_another(h, host) ? NULL : h;
-	}
-	return NULL;
-}
-
-/* The process that is the VM: known, or the thread that made this one. */
-int32_t machine_process_of(const struct thread *host)
-{
-	return host->pid >= 0 ? host->pid : host->maker;
-}
-
-/* A traced VM whose process this is, told by a hint about another thread of it. */
-static struct machine_state *vm_by_hints(const struct thread *host)
-{
-	const struct model *m = host->machine->model;
-
-	for (unsigned i = 0; i < m->nr_hints; i++) {
-		const struct hint *h = &m->hints[i];
-		const struct thread *th;
-
-		if (h->vm->parent != host->machine)
-			continue;
-		th = thread_find(host->machine, h->tid);
-		if (th && thread_same_process(th, host) && !is_of_another(h, th))
-			return h->vm;
-	}
-	return NULL;
-}
-
-struct machine_state *machine_of_pid(const struct machine_state *host, int32_t pid)
-{
-	const uint32_t *known = map_get(&host->model->vm_by_pid, pair_key(host, (uint32_t)pid));
-
-	return known ? host->model->machines[*known] : NULL;
-}
-
-struct machine_state *machine_of_process(const struct thread *host)
-{
-	int32_t process = machine_process_of(host);
-	struct machine_state *vm;
-
-	if (process < 0)
-		return NULL;
-	vm = machine_of_pid(host->machine, process);
-	return vm ? vm : vm_by_hints(host);
-}
-
-void machine_process_gone(struct machine_state *host, int32_t pid)
-{
-	map_del(&host->model->vm_by_pid, pair_key(host, (uint32_t)pid));
-}
-
-void machine_learn_process(struct machine_state *vm, const struct thread *host)
-{
-	struct model *m = vm->model;
-	int32_t process = machine_process_of(host);
-
-	if (process < 0)
-		return;
-	vm->vm_pid = process;
-	vm->pid_known = host->pid >= 0;
-	if (map_put(&m->vm_by_pid, pair_key(host->machine, (uint32_t)process), vm->index))
-		out_of_memory(m);
-}
-
-static bool is_free(const struct cpu *cpu)
-{
-	return !cpu->vcpu.host || cpu->vcpu.host->state == THREAD_DEAD;
-}
-
-static void bind(struct cpu *cpu, struct thread *host)
-{
-	assert(!host->vcpu && cpu->machine->parent);
-	if (cpu->vcpu.host) {
-		cpu->vcpu.host->vcpu = NULL;
-		peers_put(cpu->vcpu.host, PEERS_QUEUE, -1);
-	}
-	vcpu_init(&cpu->vcpu, host);
-	nested_outer_is_up(cpu);
-	vcpu_forget_inner(cpu);
-	host->vcpu = cpu;
-	peers_put(host, PEERS_QUEUE, host->queued_on);
-	thread_show_vcpu(host);
-}
-
 int machine_number_by_name(const struct thread *host)
 {
 	char name[COMM_LEN + 1] = "";
@@ -361,59 +258,6 @@ struct cpu *machine_cpu_numbered(const struct machine_state *vm, int number)
 		number >= 0 ? map_get(&vm->model->by_number, pair_key(vm, (uint32_t)number)) : NULL;
 
 	return first ? vm->model->cpus[*first] : NULL;
-}
-
-/* As its VMM named the thread, where the events do not say; -1 where another has that name, too. */
-static int64_t number_of(const struct machine_state *vm, const struct thread *host, int64_t told)
-{
-	int number = told < 0 ? machine_number_by_name(host) : -1;
-
-	if (told >= 0)
-		return told;
-	return vm && number >= 0 && machine_cpu_numbered(vm, number) ? -1 : number;
-}
-
-/* A vCPU of a VM without a trace: the thread is one vCPU, whatever else we may learn of it. */
-static struct cpu *untraced_vcpu(struct machine_state *vm, struct thread *host, int64_t number)
-{
-	struct cpu *cpu;
-
-	if (host->machine->model->nr_cpus >= VCPUS_MAX) {
-		problems_add(&host->machine->model->problems,
-			     "more than %d CPUs and vCPUs; the others are only \"guest\"",
-			     VCPUS_MAX);
-		return NULL;
-	}
-	number = number_of(vm, host, number);
-	if (!vm)
-		vm = machine_add(host->machine->model, host->machine);
-	cpu = vm ? machine_cpu_add(vm, number) : NULL;
-	if (!cpu)
-		return NULL;
-	machine_learn_process(vm, host);
-	attrs_of_untraced(cpu, host);
-	nested_outer_is_new(host->machine->model);
-	return cpu;
-}
-
-struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait)
-{
-	const struct hint *hint = hint_of(host);
-	struct machine_state *vm = hint ? hint->vm : machine_of_process(host);
-	int64_t number = hint ? hint->vcpu : vcpu_id;
-	struct cpu *cpu = NULL;
-
-	if (vm && vm->trace && number < 0 && may_wait)
-		return NULL;
-	if (vm && vm->trace && number >= 0 && number < TRACE_CPUS_MAX)
-		cpu = machine_cpu(vm, (int)number);
-	if (cpu && (hint || is_free(cpu)))
-		machine_learn_process(vm, host);
-	else
-		cpu = untraced_vcpu(vm && vm->trace ? NULL : vm, host, number);
-	if (cpu)
-		bind(cpu, host);
-	return cpu;
 }
 
 /* ---- machines with a trace ------------------------------------------------------------------- */

@@ -10,14 +10,22 @@
  * one VM, and what they are called, is decided at the end, when all evidence is in: group.c.
  */
 
+/* More vCPUs in one run than any machine has; finding out which are one VM is quadratic. */
+#define VCPUS_MAX 32768
+
 int machines_open(struct model *m);
 void machines_release(struct model *m);
 struct machine_state *machine_root(struct machine_state *mc); /* follows merged_into */
 struct machine_state *machine_add(struct model *m, struct machine_state *parent);
 void machine_name(struct machine_state *mc, const char *name);
 struct cpu *machine_cpu_slow(struct machine_state *mc, int number);
+/* Nothing is known of what the vCPU does yet. */
+void vcpu_init(struct vcpu *v, struct thread *host);
 /* A CPU of a machine without a trace. */
 struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number);
+/* Attributes of such a CPU: under its parent, by the thread that runs it.  Which VM it is part of
+ * may not be known yet. */
+void machine_show_untraced(struct cpu *cpu, const struct thread *host);
 /* Attributes for a nested vCPU whose machine and parent have no trace: under those of the vCPU that
  * has entered it first. */
 void machine_show_nested(struct cpu *cpu, const struct cpu *outer);
@@ -27,23 +35,26 @@ int machine_number_by_name(const struct thread *host);
 /* Of the machine's own CPUs the first of that number; NULL none.  Those of machines that have
  * turned out to be it are not among them: see group.c. */
 struct cpu *machine_cpu_numbered(const struct machine_state *mc, int number);
-/* The vCPU that this thread, which has done a VM entry or exit, runs.  @may_wait: NULL when a later
- * event may number the vCPU better than we could now. */
-struct cpu *machine_vcpu_of(struct thread *host, int64_t vcpu_id, bool may_wait);
-/* The VM that the thread's process is; NULL unknown. */
-struct machine_state *machine_of_process(const struct thread *th);
-struct machine_state *machine_of_pid(const struct machine_state *host, int32_t pid);
-/* The process that is the thread's VM: known, or the thread that made it, or -1. */
-int32_t machine_process_of(const struct thread *host);
-/* Its number is another's from now on. */
-void machine_process_gone(struct machine_state *host, int32_t pid);
-void machine_learn_process(struct machine_state *vm, const struct thread *host);
 
 /* Whether all of its CPUs are seen now: none is without a stream, or without an event since some of
  * it were lost. */
 static inline bool machine_sees_all(const struct machine_state *mc)
 {
 	return !mc->nr_uncovered && !mc->nr_lost;
+}
+
+/* Events of a CPU are lost now, or the trace does not cover it: who is seen nowhere may run
+ * there. */
+static inline bool thread_may_run_unseen(const struct machine_state *mc)
+{
+	return mc->model->now < mc->lost_until || mc->nr_uncovered;
+}
+
+/* For the @losses of a thread that is off all CPUs: while events of one are lost, it may run
+ * there. */
+static inline uint32_t thread_known_since(const struct machine_state *mc)
+{
+	return mc->losses - thread_may_run_unseen(mc);
 }
 
 /* CPU @number of the machine, made when it is new; NULL for numbers out of range. */

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "model/namespace.h"
-#include "model/thread.h"
+#include "model/tid.h"
 
 /* A guest may mark without end; what is kept of it is not. */
 #define MARKS_MAX (4u << 20)

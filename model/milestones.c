@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/milestones.h"
 
-#include "model/thread.h"
+#include "model/tid.h"
 
 /* A boot has some dozens; a guest may tell any number. */
 #define MILESTONES_MAX 65536

@@ -5,31 +5,7 @@
 
 #include "model/cpu.h"
 #include "model/thread.h"
-
-bool mute_is(const struct thread *th)
-{
-	return leaves_is_mute(&th->leaves);
-}
-
-void mute_left_unseen(struct cpu *cpu)
-{
-	struct machine_state *mc = cpu->machine;
-	struct thread *th = cpu->thread;
-	bool was_mute = mute_is(th);
-
-	leaves_unseen(&th->leaves, &cpu->torn);
-	if (mute_is(th) && !was_mute)
-		problems_add(&mc->model->problems,
-			     "%s: the kernel records no switch away from some threads (the idle "
-			     "ones, or others): what CPUs run after them, and who waits for these "
-			     "CPUs, is unknown until the next event tells",
-			     mc->name);
-}
-
-void mute_left(struct thread *th)
-{
-	leaves_seen(&th->leaves);
-}
+#include "model/tid.h"
 
 /* Those that wait for this CPU may have it by now. */
 static void doubt_queue(struct cpu *cpu)
@@ -47,7 +23,8 @@ void mute_settle(struct cpu *cpu)
 {
 	const struct thread *th = cpu->thread;
 
-	if (likely(!th || !mute_is(th)) || cpu->nr_irqs || (!th->tid && !cpu->in_doubt))
+	if (likely(!th || !leaves_is_mute(&th->leaves)) || cpu->nr_irqs ||
+	    (!th->tid && !cpu->in_doubt))
 		return;
 	cpu->in_doubt = true;
 	cpu_forget(cpu);
@@ -92,7 +69,7 @@ bool mute_woken(struct thread *th, int64_t number)
 	struct machine_state *mc = th->machine;
 	struct cpu *cpu;
 
-	th->in_doubt = mute_is(th);
+	th->in_doubt = leaves_is_mute(&th->leaves);
 	if (number < 0)
 		return th->in_doubt;
 	cpu = number < mc->nr_cpus ? mc->cpus[number] : NULL;
@@ -100,7 +77,7 @@ bool mute_woken(struct thread *th, int64_t number)
 		th->in_doubt |= is_silent(mc, number);
 	if (!cpu)
 		return th->in_doubt;
-	if (cpu->thread && !mute_is(cpu->thread))
+	if (cpu->thread && !leaves_is_mute(&cpu->thread->leaves))
 		return th->in_doubt;
 	if (cpu->thread) {
 		cpu->in_doubt = true;

@@ -19,10 +19,6 @@
  * for it.
  */
 
-/* @cpu's thread is not there any more, and no event says so. */
-void mute_left_unseen(struct cpu *cpu);
-void mute_left(struct thread *th);
-bool mute_is(const struct thread *th);
 /* An event of @cpu has been taken in: drops the thread that is known to have gone, or may have. */
 void mute_settle(struct cpu *cpu);
 /* @th is to run on the CPU of that number from now on; true when it is not known whether it waits:

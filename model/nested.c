@@ -13,7 +13,8 @@
  */
 #include "model/nested.h"
 
-#include "model/group.h"
+#include "model/joins.h"
+#include "model/rests.h"
 
 #define EVENT_VALID 0x80000000u
 #define EVENT_TYPE 0x700u /* 0: an external interrupt */
@@ -107,7 +108,7 @@ static void forget_rest(struct cpu *inner)
 
 	leave_sleepers(inner);
 	if (inner->vcpu.resting)
-		wake_ends(inner, &n);
+		rest_ends(inner, &n);
 }
 
 void nested_was_another(struct cpu *inner)
@@ -179,7 +180,7 @@ static void wake(struct cpu *outer, struct cpu *inner)
 
 	learn(outer, inner, vector);
 	leave_sleepers(inner);
-	wake_ends(inner, &n);
+	rest_ends(inner, &n);
 }
 
 void nested_entry(struct cpu *outer, const struct event *e)
@@ -234,7 +235,9 @@ void nested_reflected(struct cpu *outer, const struct event *e)
 	nested_shows(outer, inner, VCPU_UNKNOWN);
 	if (!exit_halts(e->arg[0], e->arg[1]))
 		return;
-	wake_halt(inner);
+	rest_begins(inner, HALTED_YES);
+	if (unlikely(inner->machine->nests))
+		nested_outer_rests(inner);
 	sleep_on(outer, inner);
 }
 
@@ -251,17 +254,8 @@ static bool is_alone(struct machine_state *vm)
 	vm->compared = m->nr_cpus;
 	vm->alone = true;
 	for (uint32_t i = 0; i < m->nr_machines && vm->alone; i++)
-		vm->alone = m->machines[i] == vm || !group_may_be_one(vm, m->machines[i]);
+		vm->alone = m->machines[i] == vm || !machines_may_be_one(vm, m->machines[i]);
 	return vm->alone;
-}
-
-void nested_outer_is_up(struct cpu *outer)
-{
-	if (outer->in_unhalted)
-		return;
-	outer->in_unhalted = true;
-	outer->next_unhalted = outer->machine->unhalted;
-	outer->machine->unhalted = outer;
 }
 
 static bool has_halted(const struct vcpu *v)

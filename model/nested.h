@@ -43,8 +43,6 @@ void nested_outer_goes_on(struct cpu *outer, const struct note *n);
 void nested_outer_is_lost(struct cpu *outer);
 /* A vCPU was seen for the first time that may be any VM's. */
 void nested_outer_is_new(struct model *m);
-/* A vCPU of any VM rests no longer, or is found to have a thread that is alive. */
-void nested_outer_is_up(struct cpu *outer);
 /* The outer vCPU itself is given an interrupt, is lost from sight. */
 void nested_outer_given(struct cpu *outer, int vector);
 void nested_forget(struct cpu *outer);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "model/peers.h"
-#include "model/thread.h"
 #include "model/throttle.h"
+#include "model/tid.h"
 #include "source/trace.h"
 
 #define RT_PRIO_END 100 /* below: real-time; -1: deadline */

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/machine.h"
+#include "model/process.h"
 #include "model/served.h"
 #include "model/state.h"
 #include "model/tap.h"
-#include "model/thread.h"
+#include "model/machine.h"
 #include "source/trace.h"
 
 /* More than any device has under way; what a broken trace leaves unfinished makes room. */
@@ -286,7 +286,7 @@ static struct thread *asker(const struct cpu *cpu)
 /* The VM that a thread works for, by its process or by who woke it. */
 static struct machine_state *vm_of(const struct thread *th)
 {
-	struct machine_state *vm = th ? machine_of_process(th) : NULL;
+	struct machine_state *vm = th ? process_vm(th) : NULL;
 
 	if (vm || !th)
 		return vm;
@@ -299,7 +299,7 @@ static bool may_be_of_vmm(const struct request *host)
 {
 	const struct thread *th = host->thread;
 
-	return !th || (machine_process_of(th) < 0 && th->kind != KIND_KERNEL);
+	return !th || (process_of_thread(th) < 0 && th->kind != KIND_KERNEL);
 }
 
 /* It may be for any of their requests.  Those that have none any more leave the list. */
@@ -752,7 +752,7 @@ void request_userspace(struct cpu *vcpu, int64_t reason)
  * who is woken while a device is told of something works for that VM. */
 static bool is_of_vmm(const struct thread *th, const struct thread *vcpu, bool told)
 {
-	int32_t process = machine_process_of(vcpu), of_woken = machine_process_of(th);
+	int32_t process = process_of_thread(vcpu), of_woken = process_of_thread(th);
 
 	if (!memcmp(th->comm, "vhost-", 6))
 		return true;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which request of a VM a request of its host's disk is for: see served.h. */
 #include "model/served.h"
-
-#include "model/state.h"
-#include "model/thread.h"
+#include "model/machine.h"
 
 #define SECTOR_BYTES 512
 

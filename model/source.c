@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/cpu.h"
-#include "model/machine.h"
+#include "model/irq_stack.h"
+#include "model/process.h"
 #include "model/state.h"
 
 #define SOFTIRQ_NET_TX 2
@@ -33,9 +33,9 @@ static unsigned of_handler(const struct cpu *cpu)
 
 static bool same_process(const struct thread *a, const struct thread *b)
 {
-	int32_t process = machine_process_of(a);
+	int32_t process = process_of_thread(a);
 
-	return process >= 0 && process == machine_process_of(b);
+	return process >= 0 && process == process_of_thread(b);
 }
 
 unsigned source_activity(const struct cpu *cpu, const struct thread *woken)

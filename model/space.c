@@ -3,10 +3,11 @@
 
 #include "base/units.h"
 #include "model/fuse.h"
+#include "model/inner_vcpu.h"
 #include "model/machine.h"
 #include "model/peers.h"
-#include "model/thread.h"
-#include "model/vcpu.h"
+#include "model/tid.h"
+#include "model/vcpu_thread.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -134,7 +135,7 @@ static struct cpu *exited(struct cpu *vcpu, uint64_t vmcb12)
 }
 
 /* The vCPU of the thread that exited; an exit event of it may be yet to come. */
-static struct cpu *vcpu_of_thread(struct machine_state *host, const struct event *e)
+static struct cpu *vcpu_that_exited(struct machine_state *host, const struct event *e)
 {
 	int32_t tid = (int32_t)e->arg[1];
 	struct thread *th = tid > 0 ? thread_get(host, tid, NULL) : NULL;
@@ -143,12 +144,12 @@ static struct cpu *vcpu_of_thread(struct machine_state *host, const struct event
 		return NULL;
 	if (th->pid < 0 && (int32_t)e->arg[2] > 0)
 		peers_set_process(th, (int32_t)e->arg[2]);
-	return th->vcpu ? th->vcpu : machine_vcpu_of(th, -1, true);
+	return th->vcpu ? th->vcpu : vcpu_of_thread(th, -1, true);
 }
 
 void space_feed(struct machine_state *host, const struct event *e)
 {
-	struct cpu *outer = vcpu_of_thread(host, e), *vcpu;
+	struct cpu *outer = vcpu_that_exited(host, e), *vcpu;
 	uint64_t cr3 = (uint64_t)e->arg[0];
 	struct space *before;
 

@@ -37,7 +37,10 @@
  *	cpu.c        a CPU's own state: current thread, interrupts, system calls, losses
  *	mute.c       threads that leave their CPUs without an event
  *	contradict.c holes in a host's trace that its guests show
- *	thread.c     incarnations, states, names
+ *	tid.c        which thread a TID means
+ *	process.c    which process a thread is of, and which VM a process is
+ *	thread.c     states of threads
+ *	vcpu_state.c ... as a vCPU's state, where it can be known
  *	vcpu.c       KVM events: entry, exit, nesting
  *	wake.c, source.c, vector.c  what ends the waits of vCPUs: wake.h
  *	nested.c     waits of nested vCPUs, where the VM in between has no trace

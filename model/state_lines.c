@@ -10,6 +10,9 @@
 #include "model/namespace.h"
 #include "model/peers.h"
 #include "model/thread.h"
+#include "model/thread_life.h"
+#include "model/tid.h"
+#include "model/vcpu_thread.h"
 #include "source/state_line.h"
 
 #define LEVELS_MAX 33 /* of PID namespaces, see namespace.c */
@@ -250,7 +253,7 @@ static void on_vcpu(struct machine_state *mc, const struct state_line *l)
 		return;
 	if (th->pid < 0)
 		peers_set_process(th, vm->pid);
-	if (!th->vcpu && !machine_vcpu_of(th, number, false))
+	if (!th->vcpu && !vcpu_of_thread(th, number, false))
 		return;
 	if (th->vcpu->number < 0)
 		machine_number_vcpu(th->vcpu, number);

@@ -6,6 +6,8 @@
 #include "model/namespace.h"
 #include "model/peers.h"
 #include "model/thread.h"
+#include "model/thread_life.h"
+#include "model/tid.h"
 
 /* Values of the field "status". */
 enum {

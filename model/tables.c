@@ -21,34 +21,11 @@
 #include "model/group.h"
 #include "model/machine.h"
 #include "model/namespace.h"
+#include "model/rests.h"
 #include "model/space.h"
 #include "model/state_lines.h"
-
-void table_put_row(struct model *m, enum table table, uint32_t row, const int64_t *cells)
-{
-	assert(row <= m->nr_written[table]);
-	if (row == m->nr_written[table]) {
-		history_writer_row(m->w, m->tables[table], cells);
-		m->nr_written[table]++;
-		return;
-	}
-	history_writer_change_row(m->w, m->tables[table], row, cells);
-}
-
-void table_add_row(struct model *m, enum table table, const int64_t *cells)
-{
-	table_put_row(m, table, m->nr_written[table], cells);
-}
-
-int64_t table_string(struct model *m, const char *text)
-{
-	return text ? history_writer_string(m->w, text, strlen(text)) : 0;
-}
-
-int64_t table_row_of(struct machine_state *mc)
-{
-	return mc ? (int64_t)machine_root(mc)->row : -1;
-}
+#include "model/table_rows.h"
+#include "model/tables_trust.h"
 
 /* Rows are without the machines that turned out to be another.  Returns how many there are. */
 static uint32_t number_machines(struct model *m)
@@ -130,7 +107,7 @@ static int64_t served_row(const struct model *m, uint32_t serves)
 }
 
 /* A kernel thread is a process of its own. */
-static int64_t process_of(const struct thread *th)
+static int64_t pid_of(const struct thread *th)
 {
 	return th->pid < 0 && th->kind == KIND_KERNEL ? th->tid : th->pid;
 }
@@ -140,7 +117,7 @@ static void put_thread(struct model *m, const struct thread *th)
 	int64_t cells[] = {
 		table_row_of(th->machine),
 		th->tid,
-		process_of(th),
+		pid_of(th),
 		th->ppid,
 		th->comm_id,
 		namespace_of(th),

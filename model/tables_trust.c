@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far a run can be trusted: the rows of clocks, losses and problems. */
-#include "model/tables.h"
+#include "model/tables_trust.h"
+#include "model/model.h"
+#include "model/table_rows.h"
 
 #include <stdio.h>
 
@@ -141,13 +142,6 @@ void tables_write_problems(struct model *m)
 		problems_add(&m->problems, "%llu requests more than a history keeps are left out",
 			     (unsigned long long)m->requests_dropped);
 	write_problem_list(m, -1, &m->problems);
-}
-
-void model_meta(struct model *m, const char *key, const char *value)
-{
-	int64_t cells[] = {table_string(m, key), table_string(m, value)};
-
-	table_add_row(m, TABLE_META, cells);
 }
 
 void tables_write_meta(struct model *m, ns_t end)

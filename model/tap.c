@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/machine.h"
+#include "model/process.h"
 #include "source/trace.h"
 
 /* So often in a row it must have been the same one that was woken. */
@@ -95,9 +95,9 @@ static void takes_no_more(struct tap *tap)
 
 static bool same_process(const struct thread *a, const struct thread *b)
 {
-	int32_t process = machine_process_of(a);
+	int32_t process = process_of_thread(a);
 
-	return a == b || (process >= 0 && process == machine_process_of(b));
+	return a == b || (process >= 0 && process == process_of_thread(b));
 }
 
 void tap_woken(struct cpu *cpu, struct thread *woken)

@@ -2,79 +2,20 @@
 #include "model/vcpu.h"
 
 #include "model/between.h"
-#include "model/cpu.h"
 #include "model/exits.h"
+#include "model/guest_mode.h"
+#include "model/injection.h"
+#include "model/inner_vcpu.h"
+#include "model/irq_stack.h"
 #include "model/machine.h"
 #include "model/milestones.h"
 #include "model/nested.h"
 #include "model/space.h"
+#include "model/vcpu_thread.h"
 
 /* Reasons of kvm_userspace_exit, as in linux/kvm.h. */
 #define KVM_EXIT_HLT 5
 #define KVM_EXIT_INTR 10
-
-bool vcpu_tells(const struct cpu *vcpu)
-{
-	return !vcpu->machine->clock || vcpu->machine->bound_ns >= 0;
-}
-
-/* The nested vCPU that the VM's own events say it has entered; else NULL. */
-static struct cpu *told_inner(const struct cpu *vcpu)
-{
-	const struct thread *th = vcpu->thread;
-
-	return th && th->vcpu && th->vcpu->vcpu.entered && vcpu_tells(vcpu) ? th->vcpu : NULL;
-}
-
-/* The VM's own trace says which nested vCPU it has entered; without it, the address does. */
-struct cpu *vcpu_inner(const struct cpu *vcpu)
-{
-	struct cpu *told = told_inner(vcpu);
-
-	return told ? told : vcpu->vcpu.nested_cpu;
-}
-
-struct cpu *vcpu_innermost(struct cpu *vcpu)
-{
-	while (vcpu && vcpu->vcpu.nested == NESTED_YES)
-		vcpu = vcpu_inner(vcpu);
-	return vcpu;
-}
-
-struct cpu *vcpu_denied(struct cpu *vcpu)
-{
-	bool deeper = false;
-
-	for (; vcpu->machine->parent; vcpu = vcpu->vcpu.host->on) {
-		const struct vcpu *v = &vcpu->vcpu;
-
-		if (!v->host || v->host->state == THREAD_UNKNOWN)
-			return NULL;
-		/* On a CPU of which nothing is known it may run unseen. */
-		if (!v->host->on)
-			return machine_sees_all(v->host->machine) ? vcpu : NULL;
-		if (!v->seen)
-			return NULL;
-		if (!v->entered)
-			return vcpu;
-		if (v->nested == (deeper ? NESTED_NO : NESTED_YES))
-			return vcpu;
-		deeper = true;
-	}
-	return NULL;
-}
-
-void vcpu_init(struct vcpu *v, struct thread *host)
-{
-	*v = (struct vcpu){
-		.host = host,
-		.reason = -1,
-		.vmm = -1,
-		.injected = -1,
-		.delivered = -1,
-		.kick = {.at = NS_MIN, .xmit_at = NS_MIN},
-	};
-}
 
 void vcpu_heard(struct cpu *vcpu)
 {
@@ -82,47 +23,6 @@ void vcpu_heard(struct cpu *vcpu)
 		return;
 	vcpu->vcpu_state = VCPU_UNKNOWN;
 	model_set(vcpu->machine->model, vcpu->state, VCPU_UNKNOWN);
-}
-
-void vcpu_forget_inner(const struct cpu *vcpu)
-{
-	const struct thread *th = vcpu->thread;
-
-	if (!th || !th->vcpu || !th->vcpu->vcpu.entered)
-		return;
-	th->vcpu->vcpu.reason = -1;
-	th->vcpu->vcpu.reason_told = false;
-}
-
-void vcpu_forget(struct cpu *vcpu)
-{
-	vcpu->vcpu.entered = false;
-	vcpu->vcpu.starting = false;
-	vcpu->vcpu.nested = NESTED_UNKNOWN;
-	vcpu->vcpu.reason = -1;
-	vcpu->vcpu.reason_told = false;
-	vcpu->vcpu.served = NULL;
-	vcpu->vcpu.seen = false;
-	vcpu->vcpu.vmm = -1;
-	vcpu_forget_inner(vcpu);
-	vcpu->vcpu.injected = vcpu->vcpu.delivered = -1;
-	if (vcpu->vcpu.nest)
-		nested_forget(vcpu);
-	exit_forget(vcpu);
-	between_ends(vcpu);
-}
-
-/* The vCPU is no longer in guest mode; the reason is not known yet, unless it is a nested one and
- * the host has told it. */
-void vcpu_leave(struct cpu *vcpu)
-{
-	if (unlikely(vcpu->vcpu.told))
-		between_settle(vcpu);
-	vcpu->vcpu.served = vcpu_innermost(vcpu);
-	vcpu->vcpu.entered = false;
-	if (!vcpu->vcpu.reason_told)
-		vcpu->vcpu.reason = -1;
-	vcpu->vcpu.reason_told = false;
 }
 
 /* The vCPU that the CPU's thread runs.  A thread without any VM entry or exit before is bound to a
@@ -136,7 +36,7 @@ static struct cpu *vcpu_of(struct cpu *host_cpu, int64_t vcpu_id, bool may_wait)
 			machine_number_vcpu(th->vcpu, vcpu_id);
 		return th->vcpu;
 	}
-	return th && th->tid ? machine_vcpu_of(th, vcpu_id, may_wait) : NULL;
+	return th && th->tid ? vcpu_of_thread(th, vcpu_id, may_wait) : NULL;
 }
 
 void vcpu_at_work(struct cpu *host_cpu)
@@ -145,18 +45,6 @@ void vcpu_at_work(struct cpu *host_cpu)
 }
 
 /* ---- nested VMs ------------------------------------------------------------------------------ */
-
-static uint64_t nested_key(const struct machine_state *vm, uint64_t address)
-{
-	return address ^ (uint64_t)vm->index << 52;
-}
-
-void vcpu_remember_address(const struct cpu *dark, const struct cpu *is)
-{
-	struct machine_state *vm = dark->machine->parent;
-
-	model_put(vm->model, &vm->model->by_vmcb, nested_key(vm, dark->nested_id), is->index);
-}
 
 /* A nested vCPU of a VM without a trace, seen for the first time. */
 static struct cpu *nested_vcpu_new(const struct cpu *outer, uint64_t address, uint64_t pgd)
@@ -175,13 +63,6 @@ static struct cpu *nested_vcpu_new(const struct cpu *outer, uint64_t address, ui
 	machine_show_nested(cpu, outer);
 	model_put(m, &m->by_vmcb, nested_key(vm, address), cpu->index);
 	return cpu;
-}
-
-struct cpu *vcpu_of_address(const struct machine_state *vm, uint64_t address)
-{
-	const uint32_t *known = map_get(&vm->model->by_vmcb, nested_key(vm, address));
-
-	return known ? vm->model->cpus[*known] : NULL;
 }
 
 /* Whose nested entry is that?  Learns the page table, too: it may change over a VM's life. */
@@ -220,7 +101,7 @@ static struct cpu *any_inner(struct cpu *outer)
 static void on_vmenter(struct cpu *vcpu, const struct event *e)
 {
 	struct machine_state *vm = vcpu->machine;
-	struct cpu *told = told_inner(vcpu);
+	struct cpu *told = inner_told(vcpu);
 	uint64_t address = (uint64_t)e->arg[1];
 
 	vcpu->vcpu.nested = NESTED_YES;
@@ -257,7 +138,7 @@ static void settle_start(struct cpu *vcpu, const struct machine_state *host)
  * gets a page table for its guest. */
 static void on_mmu_page(struct cpu *vcpu)
 {
-	if (vcpu->vcpu.reason < 0 && vcpu->vcpu.nested != NESTED_YES && told_inner(vcpu))
+	if (vcpu->vcpu.reason < 0 && vcpu->vcpu.nested != NESTED_YES && inner_told(vcpu))
 		vcpu->vcpu.starting = true;
 }
 
@@ -322,7 +203,8 @@ void vcpu_entry(struct cpu *host_cpu, const struct event *e)
 		return;
 	}
 	settle_start(vcpu, host_cpu->machine);
-	wake_entry(vcpu, e);
+	injection_at_entry(vcpu, e);
+	wake_entry(vcpu);
 	if (unlikely(vcpu->vcpu.nest) && vcpu->vcpu.nested == NESTED_YES)
 		nested_entry(vcpu, e);
 	if (vcpu->vcpu.nested == NESTED_YES)

@@ -159,7 +159,7 @@ static int take_delivered(struct cpu *cpu)
 	return cpu->machine->parent ? number : -1;
 }
 
-void vector_irq_entry(struct cpu *cpu, const struct event *e)
+struct line vector_irq_entry(struct cpu *cpu, const struct event *e)
 {
 	int number = take_delivered(cpu);
 	struct vector *v = number >= 0 ? vector_get(cpu->machine->model, cpu, number) : NULL;
@@ -169,11 +169,11 @@ void vector_irq_entry(struct cpu *cpu, const struct event *e)
 	cpu->irq_at = cpu->machine->model->now;
 	irq_learn(cpu->machine, e);
 	irq = irq_find(cpu->machine->model, cpu->machine, (int32_t)e->arg[0]);
-	request_handler(cpu, number, irq && irq->cause == WAKE_DISK);
-	if (irq && irq->receives)
-		request_received(cpu);
 	if (v && e->arg[0] >= 0)
 		vote(v, (int32_t)e->arg[0]);
+	return (struct line){.vector = number,
+			     .of_disk = irq && irq->cause == WAKE_DISK,
+			     .receives = irq && irq->receives};
 }
 
 /* The type's name without what is before and after it in all of them: "local_timer". */

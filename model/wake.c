@@ -13,93 +13,20 @@
 #include <string.h>
 
 #include "base/figure.h"
-#include "model/contradict.h"
 #include "model/machine.h"
 #include "model/nested.h"
+#include "model/process.h"
+#include "model/rests.h"
 #include "model/tap.h"
-#include "model/thread.h"
 
 /* Delivery modes, as in an APIC's command register. */
 enum { DM_LOWEST = 1, DM_REMOTE_READ = 3, DM_NMI, DM_INIT, DM_STARTUP };
-
-#define INTR_INFO_VALID 0x80000000u
-#define INTR_INFO_TYPE 0x700u /* 0: an external interrupt */
-
-const char *wake_evidence_text(enum wake_evidence evidence)
-{
-	static const char *const texts[NR_EVIDENCE] = {
-		[EVIDENCE_NONE] = "",
-		[EVIDENCE_VECTOR] = "only the interrupt that it was given is known",
-		[EVIDENCE_OWN_TIMER] = "its own thread found its timer expired",
-		[EVIDENCE_TIMER_INTERRUPT] = "a timer interrupt of its host woke it",
-		[EVIDENCE_PIT] = "the thread that plays its timer chip sent the interrupt",
-		[EVIDENCE_IPI] = "another vCPU's thread sent the interrupt, for its guest",
-		[EVIDENCE_KICK] = "another vCPU asked for it by a hypercall",
-		[EVIDENCE_STARTUP] = "another vCPU started it",
-		[EVIDENCE_BLOCK] = "the interrupt followed the end of a block request",
-		[EVIDENCE_POOL] = "the interrupt followed the work of a thread of the VMM's pool",
-		[EVIDENCE_NET] = "the interrupt followed a packet",
-		[EVIDENCE_HOST_IRQ] = "an interrupt handler of its host sent the interrupt",
-		[EVIDENCE_VMM] = "a thread of the VMM sent the interrupt",
-		[EVIDENCE_EMULATED] = "a vCPU's thread sent the interrupt, playing a device",
-		[EVIDENCE_NO_INTERRUPT] = "it was woken, and no interrupt came",
-		[EVIDENCE_UNSEEN] = WAKE_UNSEEN_TEXT,
-		[EVIDENCE_NOT_HALTED] = "it slept without having halted",
-		[EVIDENCE_PENDING] = "it went on at once: the interrupt was there already",
-		[EVIDENCE_NESTED] = "its nested entry gave it the interrupt",
-		[EVIDENCE_NESTED_NONE] = "its nested entry gave it no interrupt",
-		[EVIDENCE_LOST] = WAKE_LOST_TEXT,
-		[EVIDENCE_GONE] = "it waited until its thread exited",
-	};
-
-	return texts[evidence];
-}
 
 static bool is_weak(const struct note *n)
 {
 	return n->evidence == EVIDENCE_NONE || n->evidence == EVIDENCE_NO_INTERRUPT ||
 	       n->evidence == EVIDENCE_UNSEEN ||
 	       (n->evidence == EVIDENCE_TIMER_INTERRUPT && n->vector < 0);
-}
-
-/* ---- the rows ----------------------------------------------------------------------------------
- */
-
-static uint64_t key_of(const struct model *m, const struct cpu *vcpu, const struct note *n)
-{
-	uint64_t other = n->from ? n->from->index : n->by ? n->by->row + 1 : 0;
-	uint64_t what =
-		(uint64_t)(uint32_t)n->vector << 32 | (uint64_t)n->cause << 16 | n->evidence;
-
-	return hash_fold(hash_fold((uint64_t)vcpu->index << 32 | other, m->secret) ^ what,
-			 m->secret);
-}
-
-static bool note_same(const struct note *a, const struct note *b)
-{
-	return a->cause == b->cause && a->evidence == b->evidence && a->vector == b->vector &&
-	       a->from == b->from && a->by == b->by;
-}
-
-/* The row of table "wake", + 1; 0: no memory.  Equal keys of different notes: the next key. */
-static uint32_t wake_row(struct model *m, const struct cpu *vcpu, const struct note *n)
-{
-	struct wakes *w = &m->wakes;
-	uint64_t key = key_of(m, vcpu, n);
-	const uint32_t *at;
-
-	for (; (at = map_get(&w->by_note, key)); key += UINT64_C(0x9e3779b97f4a7c15)) {
-		if (w->rows[*at].vcpu == vcpu && note_same(&w->rows[*at].note, n))
-			return *at + 1;
-	}
-	if (model_grow(m, (void **)&w->rows, w->nr, &w->room, sizeof(*w->rows)))
-		return 0;
-	if (map_put(&w->by_note, key, w->nr)) {
-		model_no_memory(m);
-		return 0;
-	}
-	w->rows[w->nr] = (struct wake){vcpu, *n};
-	return ++w->nr;
 }
 
 void wakes_release(struct model *m)
@@ -117,25 +44,11 @@ void wakes_release(struct model *m)
 /* ---- rests -------------------------------------------------------------------------------------
  */
 
-static void rest(struct cpu *vcpu, enum halted halted)
-{
-	struct vcpu *v = &vcpu->vcpu;
-
-	v->resting = true;
-	v->rest_at = vcpu->machine->model->now;
-	v->halted = (uint8_t)halted;
-	v->waited = v->woken = v->missed = v->slept_unseen = false;
-	v->note = (struct note){.vector = -1};
-	v->noted_on = NULL;
-	v->injected = -1;
-	model_set(vcpu->machine->model, vcpu->woken, 0);
-	if (unlikely(vcpu->machine->nests) && halted == HALTED_YES)
-		nested_outer_rests(vcpu);
-}
-
 void wake_halt(struct cpu *vcpu)
 {
-	rest(vcpu, HALTED_YES);
+	rest_begins(vcpu, HALTED_YES);
+	if (unlikely(vcpu->machine->nests))
+		nested_outer_rests(vcpu);
 }
 
 void wake_sleep(struct thread *host)
@@ -143,9 +56,9 @@ void wake_sleep(struct thread *host)
 	struct vcpu *v = &host->vcpu->vcpu;
 
 	if (!v->resting)
-		rest(host->vcpu, !v->seen	  ? HALTED_UNSEEN
-				 : v->reason >= 0 ? HALTED_NO
-						  : HALTED_UNKNOWN);
+		rest_begins(host->vcpu, !v->seen	 ? HALTED_UNSEEN
+					: v->reason >= 0 ? HALTED_NO
+							 : HALTED_UNKNOWN);
 	v->waited = true;
 }
 
@@ -194,15 +107,6 @@ static struct note verdict(const struct vcpu *v)
 	return n;
 }
 
-void wake_ends(struct cpu *vcpu, const struct note *n)
-{
-	struct model *m = vcpu->machine->model;
-
-	vcpu->vcpu.resting = false;
-	nested_outer_is_up(vcpu);
-	model_set(m, vcpu->woken, wake_row(m, vcpu, n));
-}
-
 /* Of who polls nobody says that it was woken; and its own thread finds an expired timer only when
  * awake. */
 static bool is_found_late(const struct vcpu *v)
@@ -217,12 +121,12 @@ static void end_rest(struct cpu *vcpu)
 	if (unlikely(may_have_missed(&vcpu->vcpu, vcpu->vcpu.rest_at)) &&
 	    is_found_late(&vcpu->vcpu) && n.cause != WAKE_NONE && n.cause != WAKE_HOST)
 		n = (struct note){.evidence = EVIDENCE_LOST, .vector = -1};
-	wake_ends(vcpu, &n);
+	rest_ends(vcpu, &n);
 	if (unlikely(vcpu->machine->nests))
 		nested_outer_goes_on(vcpu, &n);
 }
 
-static void inject(struct cpu *vcpu, int vector)
+void wake_note_vector(struct cpu *vcpu, int vector)
 {
 	if (vector < 0 || vector > UINT8_MAX)
 		return;
@@ -232,22 +136,8 @@ static void inject(struct cpu *vcpu, int vector)
 	request_note_handed(vcpu);
 }
 
-static void give(struct cpu *vcpu, int vector)
+void wake_entry(struct cpu *vcpu)
 {
-	inject(vcpu, vector);
-	contradict_given(vcpu, vector);
-	if (unlikely(vcpu->vcpu.nest))
-		nested_outer_given(vcpu, vector);
-	request_injected(vcpu, vector);
-}
-
-void wake_entry(struct cpu *vcpu, const struct event *e)
-{
-	uint32_t info = (uint32_t)e->arg[2];
-
-	/* A nested guest's is not its own. */
-	if ((info & INTR_INFO_VALID) && !(info & INTR_INFO_TYPE) && vcpu->vcpu.nested != NESTED_YES)
-		give(vcpu, (int)(info & UINT8_MAX));
 	if (vcpu->vcpu.resting)
 		end_rest(vcpu);
 }
@@ -279,7 +169,7 @@ void wake_lost(struct cpu *vcpu)
 	doubt_note(&vcpu->vcpu);
 	if (vcpu->vcpu.woken)
 		n = verdict(&vcpu->vcpu);
-	wake_ends(vcpu, &n);
+	rest_ends(vcpu, &n);
 	if (unlikely(vcpu->machine->nests))
 		nested_outer_is_lost(vcpu);
 }
@@ -289,7 +179,7 @@ void wake_gone(struct cpu *vcpu)
 	const struct note n = {.evidence = EVIDENCE_GONE, .vector = -1};
 
 	if (vcpu->vcpu.resting)
-		wake_ends(vcpu, &n);
+		rest_ends(vcpu, &n);
 }
 
 /* KVM says that a halt has ended, whatever the exit's reason was called, and when it began: where
@@ -333,7 +223,7 @@ static struct cpu *vcpu_of_process(const struct machine_state *host, int32_t pro
 		const struct thread *th = m->cpus[i]->vcpu.host;
 
 		if (m->cpus[i]->number == number && th && th->machine == host &&
-		    machine_process_of(th) == process)
+		    process_of_thread(th) == process)
 			return m->cpus[i];
 	}
 	return NULL;
@@ -347,7 +237,7 @@ static int32_t process_of_code(const struct cpu *cpu)
 	int pid;
 
 	memcpy(name, cpu->thread->comm, COMM_LEN);
-	return sscanf(name, "vhost-%d", &pid) == 1 ? pid : machine_process_of(cpu->thread);
+	return sscanf(name, "vhost-%d", &pid) == 1 ? pid : process_of_thread(cpu->thread);
 }
 
 /* The vCPU of that number of the VM on whose behalf the code acts; NULL when it cannot be told. */
@@ -361,9 +251,9 @@ static struct cpu *target_of(const struct cpu *cpu, int number)
 	if (cpu->nr_irqs || !th)
 		return NULL;
 	process = process_of_code(cpu);
-	vm = th->vcpu ? th->vcpu->machine : machine_of_pid(cpu->machine, process);
+	vm = th->vcpu ? th->vcpu->machine : process_vm_of_pid(cpu->machine, process);
 	if (!vm)
-		vm = machine_of_process(th);
+		vm = process_vm(th);
 	if (!vm && process < 0)
 		vm = th->works_for;
 	vcpu = vm ? vcpu_of_vm(vm, number) : NULL;
@@ -387,7 +277,7 @@ static void may_be_for_others(const struct cpu *cpu, int number)
 		if (!v->resting || !v->host || v->host->machine != cpu->machine ||
 		    m->cpus[i]->number != number || v->host == cpu->thread)
 			continue;
-		other = machine_process_of(v->host);
+		other = process_of_thread(v->host);
 		v->missed |= process < 0 || other < 0 || process == other;
 	}
 }
@@ -437,7 +327,7 @@ void wake_delivery(struct cpu *cpu, const struct event *e)
 
 	cpu->machine->sees_deliveries = true;
 	if (vcpu && n.vector >= 0 && !cpu->machine->sees_injections)
-		inject(vcpu, n.vector);
+		wake_note_vector(vcpu, n.vector);
 	if (vcpu && !cpu->nr_irqs && vcpu->vcpu.host == cpu->thread) {
 		deliver_own(cpu, vcpu, n);
 		return;
@@ -455,15 +345,6 @@ void wake_delivery(struct cpu *cpu, const struct event *e)
 		vcpu->vcpu.note = n;
 		vcpu->vcpu.noted_on = cpu;
 	}
-}
-
-void wake_injection(struct cpu *host_cpu, const struct event *e)
-{
-	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
-
-	host_cpu->machine->sees_injections = true;
-	if (vcpu && !e->arg[1])
-		give(vcpu, (int)e->arg[0]);
 }
 
 /* Who delivers an interrupt wakes right after that, on its CPU.  The event comes first, so on
@@ -507,7 +388,7 @@ void wake_thread(struct cpu *cpu, struct thread *woken)
 	/* How its rest began was not seen, nor when: what this code has just delivered came later.
 	 */
 	if (!woken->vcpu->vcpu.resting && !woken->on) {
-		rest(woken->vcpu, HALTED_UNKNOWN);
+		rest_begins(woken->vcpu, HALTED_UNKNOWN);
 		woken->vcpu->vcpu.rest_at = NS_MIN;
 	}
 	if (woken->vcpu->vcpu.resting)

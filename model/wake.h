@@ -103,9 +103,10 @@ struct wakes {
 /* ---- wake.c ---- */
 void wake_halt(struct cpu *vcpu);
 void wake_sleep(struct thread *host);
-/* A rest that wake_halt() began has ended, and not by an entry that wake_entry() is told of. */
-void wake_ends(struct cpu *vcpu, const struct note *n);
-void wake_entry(struct cpu *vcpu, const struct event *e);
+void wake_entry(struct cpu *vcpu);
+/* The vCPU was given an interrupt: the first one in a rest tells what ended it, where nothing
+ * better is known. */
+void wake_note_vector(struct cpu *vcpu, int vector);
 /* Its host has lost events: a rest that was not seen to end is over as far as is known. */
 void wake_lost(struct cpu *vcpu);
 /* Its thread has ended: a rest does not go on without it. */
@@ -113,7 +114,6 @@ void wake_gone(struct cpu *vcpu);
 void wake_polled(struct cpu *host_cpu, const struct event *e);
 void wake_userspace(struct cpu *vcpu);
 void wake_delivery(struct cpu *host_cpu, const struct event *e);
-void wake_injection(struct cpu *host_cpu, const struct event *e);
 void wake_thread(struct cpu *cpu, struct thread *woken);
 void wakes_release(struct model *m);
 
@@ -131,7 +131,12 @@ void vector_learn(struct model *m, const struct cpu *vcpu, const struct note *n)
 uint8_t vector_cause(const struct model *m, const struct cpu *vcpu, int vector);
 /* An interrupt handler begins, by line or by vector: a guest's says what the vector that was
  * injected last means. */
-void vector_irq_entry(struct cpu *cpu, const struct event *e);
+struct line {
+	int vector;    /* that its host injected last; -1 unknown */
+	bool of_disk;  /* as far as the line's name tells ... */
+	bool receives; /* ... packets */
+};
+struct line vector_irq_entry(struct cpu *cpu, const struct event *e);
 void vector_entry(struct cpu *cpu, const struct event *e);
 /* What is known of the vector in the end, and how. */
 struct verdict {
@@ -141,7 +146,5 @@ struct verdict {
 	const char *evidence;
 };
 struct verdict vector_verdict(const struct model *m, const struct vector *v);
-
-const char *wake_evidence_text(enum wake_evidence evidence);
 
 #endif
