@@ -9,6 +9,7 @@
 #include "model/cpu.h"
 #include "model/losses.h"
 #include "model/machine.h"
+#include "model/request.h"
 #include "model/thread.h"
 #include "model/vcpu_state.h"
 #include "source/cover.h"

@@ -18,12 +18,6 @@
  * docs/fusion.md has the rules, section 4.
  */
 
-/* Whether the machine's place is found out here. */
-static inline bool is_between(const struct machine_state *mc)
-{
-	return mc->trace && mc->parent && !mc->parent->trace;
-}
-
 /* An event of such a machine's CPU. */
 void between_event(struct cpu *inner);
 /* At m->due_at. */

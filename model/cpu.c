@@ -8,9 +8,11 @@
 #include "model/irq_stack.h"
 #include "model/machine.h"
 #include "model/preempt.h"
+#include "model/request.h"
 #include "model/thread.h"
 #include "model/tid.h"
 #include "model/vcpu_state.h"
+#include "model/wake.h"
 
 static void found_again(struct cpu *cpu)
 {

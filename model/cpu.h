@@ -8,14 +8,6 @@
  * A CPU's own state: which thread it runs, and the interrupt handlers stacked upon it.
  */
 
-/* That which it has turned out to be: follows merged_into. */
-static inline const struct cpu *cpu_root(const struct cpu *cpu)
-{
-	while (cpu->merged_into)
-		cpu = cpu->merged_into;
-	return cpu;
-}
-
 void cpu_adopt(struct cpu *cpu, int32_t tid);
 /* The same before any event has said so. */
 void cpu_has_run(struct cpu *cpu, int32_t tid);

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "model/cpu.h"
+#include "model/machine.h"
 #include "model/state.h"
 
 #define TIMES_MIN 2

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/between.h"
 #include "model/joins.h"
 #include "model/machine.h"
 #include "model/process.h"

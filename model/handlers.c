@@ -21,6 +21,7 @@
 #include "model/thread_life.h"
 #include "model/throttle.h"
 #include "model/vcpu.h"
+#include "model/vector.h"
 #include "model/wake.h"
 #include "model/wakeups.h"
 

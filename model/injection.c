@@ -3,6 +3,8 @@
 
 #include "model/contradict.h"
 #include "model/nested.h"
+#include "model/request.h"
+#include "model/wake.h"
 
 /* VM-entry interruption-information field (Intel SDM 25.8.3); AMD's EVENTINJ has the same bits. */
 #define INTR_INFO_VALID 0x80000000u

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/machine.h"
 
-#include "model/between.h"
 #include "model/irq_stack.h"
 #include "model/peers.h"
-#include "model/throttle.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -275,7 +273,6 @@ static int open_traced(struct model *m, const struct machine *from)
 	machine_name(mc, from->name);
 	mc->trace = from->trace;
 	m->nr_between += is_between(mc);
-	mc->sees_throttles = throttle_is_told(mc->trace);
 	mc->clock = &from->clock;
 	mc->dir = history_writer_attr(m->w, ATTR_ROOT, mc->name, ATTR_DIR, 0);
 	mc->nr_syscall_ids = mc->trace->lttng ? mc->trace->nr_types : FTRACE_SYSCALLS;

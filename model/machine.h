@@ -57,6 +57,20 @@ static inline uint32_t thread_known_since(const struct machine_state *mc)
 	return mc->losses - thread_may_run_unseen(mc);
 }
 
+/* It has a trace, the VM that it runs in has none: between.h finds out where it runs. */
+static inline bool is_between(const struct machine_state *mc)
+{
+	return mc->trace && mc->parent && !mc->parent->trace;
+}
+
+/* That which it has turned out to be: follows merged_into. */
+static inline const struct cpu *cpu_root(const struct cpu *cpu)
+{
+	while (cpu->merged_into)
+		cpu = cpu->merged_into;
+	return cpu;
+}
+
 /* CPU @number of the machine, made when it is new; NULL for numbers out of range. */
 static inline struct cpu *machine_cpu(struct machine_state *mc, int number)
 {

@@ -24,10 +24,14 @@
 #include "model/marks.h"
 #include "model/mute.h"
 #include "model/namespace.h"
+#include "model/request.h"
 #include "model/state.h"
+#include "model/table_rows.h"
 #include "model/tables.h"
 #include "model/tap.h"
+#include "model/throttle.h"
 #include "model/vcpu.h"
+#include "model/wake.h"
 
 static void release(struct model *m)
 {
@@ -97,6 +101,7 @@ int model_open(struct model **out, const struct topology *topo, struct history_w
 		release(m);
 		return fail(err, ret, "out of memory");
 	}
+	throttles_open(m);
 	tables_open(m);
 	*out = m;
 	return 0;
@@ -235,6 +240,11 @@ bool model_missed_blocks(const struct model *m)
 	return m->blocks_missed;
 }
 
+void model_meta(struct model *m, const char *key, const char *value)
+{
+	table_put_meta(m, key, value);
+}
+
 int model_close(struct model *m, ns_t end, struct model_listed *listed, struct error *err)
 {
 	int ret;
@@ -245,7 +255,7 @@ int model_close(struct model *m, ns_t end, struct model_listed *listed, struct e
 		cpu_not_found_again(m->cpus[i], end);
 	tables_close(m, end);
 	if (listed)
-		*listed = m->rows_listed;
+		*listed = (struct model_listed){m->nr_problem_rows, m->nr_note_rows};
 	ret = m->broken;
 	release(m);
 	return ret ? fail(err, ret, "out of memory while fusing the traces") : 0;

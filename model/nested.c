@@ -15,6 +15,7 @@
 
 #include "model/joins.h"
 #include "model/rests.h"
+#include "model/vector.h"
 
 #define EVENT_VALID 0x80000000u
 #define EVENT_TYPE 0x700u /* 0: an external interrupt */

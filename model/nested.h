@@ -2,8 +2,8 @@
 #ifndef MODEL_NESTED_H
 #define MODEL_NESTED_H
 
-#include "model/between.h"
 #include "model/context.h"
+#include "model/machine.h"
 
 /*
  * What a machine's KVM events say about the vCPUs of VMs inside its VMs, where the VM in between

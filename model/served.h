@@ -2,7 +2,7 @@
 #ifndef MODEL_SERVED_H
 #define MODEL_SERVED_H
 
-#include "model/request.h"
+#include "model/state.h"
 
 /*
  * Which request of a VM a request of its host's disk is for; private to model/.

@@ -7,12 +7,11 @@
  * disk.  So a thread that is woken keeps why (FOR_ bits) until it sleeps again, and who is woken
  * by it in turn gets the same.  A vCPU that wakes its VMM asks for something; that says nothing.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "model/irq_stack.h"
 #include "model/process.h"
-#include "model/state.h"
+#include "model/source.h"
 
 #define SOFTIRQ_NET_TX 2
 #define SOFTIRQ_NET_RX 3

@@ -5,11 +5,12 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/strings.h"
+#include "clock/topology.h"
+#include "history/history.h"
 #include "model/contexts.h"
-#include "model/model.h"
-#include "model/request.h"
+#include "model/requests.h"
 #include "model/rows.h"
-#include "model/wake.h"
+#include "model/wakes.h"
 #include "source/exits.h"
 #include "source/leaves.h"
 #include "source/origin.h"
@@ -507,9 +508,9 @@ struct model {
 	ns_t next_moment_t; /* NS_MAX: none left */
 
 	struct problems problems;
-	struct model_listed rows_listed;
-	int tables[NR_TABLES];		/* the history's numbers */
-	uint32_t nr_written[NR_TABLES]; /* rows that the history has */
+	uint64_t nr_problem_rows, nr_note_rows; /* of table "problem" */
+	int tables[NR_TABLES];			/* the history's numbers */
+	uint32_t nr_written[NR_TABLES];		/* rows that the history has */
 	uint32_t nr_syncs;
 };
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "model/machine.h"
-#include "model/model.h"
 
 void table_put_row(struct model *m, enum table table, uint32_t row, const int64_t *cells)
 {
@@ -33,7 +32,7 @@ int64_t table_row_of(struct machine_state *mc)
 	return mc ? (int64_t)machine_root(mc)->row : -1;
 }
 
-void model_meta(struct model *m, const char *key, const char *value)
+void table_put_meta(struct model *m, const char *key, const char *value)
 {
 	int64_t cells[] = {table_string(m, key), table_string(m, value)};
 

@@ -13,5 +13,7 @@ void table_add_row(struct model *m, enum table table, const int64_t *cells);
 /* Cells: a text (NULL: none), the row of a machine (NULL: -1). */
 int64_t table_string(struct model *m, const char *text);
 int64_t table_row_of(struct machine_state *mc);
+/* A row of table "meta". */
+void table_put_meta(struct model *m, const char *key, const char *value);
 
 #endif

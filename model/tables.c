@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/cpu.h"
 #include "model/doorbell.h"
 #include "model/group.h"
 #include "model/machine.h"
@@ -26,6 +25,7 @@
 #include "model/state_lines.h"
 #include "model/table_rows.h"
 #include "model/tables_trust.h"
+#include "model/vector.h"
 
 /* Rows are without the machines that turned out to be another.  Returns how many there are. */
 static uint32_t number_machines(struct model *m)

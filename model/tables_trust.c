@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/tables_trust.h"
-#include "model/model.h"
 #include "model/table_rows.h"
 
 #include <stdio.h>
@@ -77,14 +76,14 @@ static void write_problem_list(struct model *m, int64_t machine, const struct pr
 				   (int64_t)p->list[i].count, p->list[i].note};
 
 		table_add_row(m, TABLE_PROBLEM, cells);
-		*(p->list[i].note ? &m->rows_listed.notes : &m->rows_listed.problems) += 1;
+		*(p->list[i].note ? &m->nr_note_rows : &m->nr_problem_rows) += 1;
 	}
 	if (p->dropped) {
 		int64_t cells[] = {machine, table_string(m, "further problems, not listed"),
 				   (int64_t)p->dropped, false};
 
 		table_add_row(m, TABLE_PROBLEM, cells);
-		m->rows_listed.problems++;
+		m->nr_problem_rows++;
 	}
 }
 
@@ -149,7 +148,7 @@ void tables_write_meta(struct model *m, ns_t end)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%lld", (long long)m->begin);
-	model_meta(m, "begin_ns", text);
+	table_put_meta(m, "begin_ns", text);
 	snprintf(text, sizeof(text), "%lld", (long long)end);
-	model_meta(m, "end_ns", text);
+	table_put_meta(m, "end_ns", text);
 }

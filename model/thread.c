@@ -13,6 +13,7 @@
 #include "model/rests.h"
 #include "model/tid.h"
 #include "model/vcpu_state.h"
+#include "model/wake.h"
 
 static void keep_off(struct thread *th)
 {

@@ -90,6 +90,12 @@ bool throttle_is_told(const struct trace *trace)
 	return false;
 }
 
+void throttles_open(struct model *m)
+{
+	for (uint32_t i = 0; i < m->nr_machines; i++)
+		m->machines[i]->sees_throttles = throttle_is_told(m->machines[i]->trace);
+}
+
 void throttle_event(struct machine_state *mc, const struct event *e)
 {
 	uint32_t cgroup = cgroup_get(mc, (uint64_t)e->arg[0]);

@@ -12,6 +12,8 @@
 
 /* Whether the machine's trace would tell: its recorder had these events, used up a quota or not. */
 bool throttle_is_told(const struct trace *trace);
+/* ... of which machines. */
+void throttles_open(struct model *m);
 
 /* EV_CPU_THROTTLE or EV_CPU_UNTHROTTLE of the machine. */
 void throttle_event(struct machine_state *mc, const struct event *e);

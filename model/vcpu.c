@@ -10,8 +10,10 @@
 #include "model/machine.h"
 #include "model/milestones.h"
 #include "model/nested.h"
+#include "model/request.h"
 #include "model/space.h"
 #include "model/vcpu_thread.h"
+#include "model/wake.h"
 
 /* Reasons of kvm_userspace_exit, as in linux/kvm.h. */
 #define KVM_EXIT_HLT 5

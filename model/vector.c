@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "model/nested.h"
-#include "model/state.h"
+#include "model/vector.h"
 #include "source/trace.h"
 
 /* A vector means one thing when so much of what was seen says the same. */

@@ -16,8 +16,11 @@
 #include "model/machine.h"
 #include "model/nested.h"
 #include "model/process.h"
+#include "model/request.h"
 #include "model/rests.h"
+#include "model/source.h"
 #include "model/tap.h"
+#include "model/vector.h"
 
 /* Delivery modes, as in an APIC's command register. */
 enum { DM_LOWEST = 1, DM_REMOTE_READ = 3, DM_NMI, DM_INIT, DM_STARTUP };

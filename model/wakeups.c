@@ -11,6 +11,7 @@
 #include "model/thread.h"
 #include "model/throttle.h"
 #include "model/tid.h"
+#include "model/wake.h"
 
 /* A vCPU's thread wakes another vCPU's, by itself and not for an interrupt that it happened to
  * handle: see group.c. */
