@@ -64,7 +64,7 @@ ALL_LDLIBS = $(OWN_LDLIBS) $(PKG_LIBS) -lpthread -lm $(LDLIBS)
 
 # The folders in the order of the data; a folder uses only what stands before it
 # (tools/check-layers).
-LIB_DIRS := base channel events source source/ctf source/dat source/hyper source/folded source/perf clock merge history model analysis report lib
+LIB_DIRS := base channel events source source/ctf source/dat source/hyper source/folded source/perf clock merge history model model/state model/identity model/boot model/io model/wake model/guest model/sched model/kvm model/dump model/tables model/feed analysis report lib
 SERVE_SRC := $(wildcard serve/*.c)
 EXPORT_SRC := $(wildcard export/*.c)
 SQL_SRC := $(filter-out sql/extension.c,$(wildcard sql/*.c))
