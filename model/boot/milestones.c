@@ -43,6 +43,7 @@ void milestone_entry(struct cpu *vcpu)
 {
 	const struct thread *host = vcpu->vcpu.host;
 
+	/* A thread that was there before the recording may have booted its VM long ago. */
 	if (vcpu->vcpu.life != LIFE_UNKNOWN || vcpu->vcpu.exited_ns || !host || host->maker < 0)
 		return;
 	vcpu->vcpu.life = LIFE_FIRMWARE;

@@ -114,6 +114,7 @@ void exit_end(struct cpu *vcpu)
 
 void exit_forget(struct cpu *vcpu)
 {
+	/* Its host's events are missing: that it is in an exit still is not known, either. */
 	if (vcpu->vcpu.exit)
 		show(vcpu, ROW_UNKNOWN + 1);
 }

@@ -38,6 +38,7 @@ void vcpu_leave(struct cpu *vcpu)
 {
 	if (unlikely(vcpu->vcpu.told))
 		between_settle(vcpu);
+	/* Before it is forgotten who was inside: the exit is handled on that one's behalf. */
 	vcpu->vcpu.served = vcpu_innermost(vcpu);
 	vcpu->vcpu.entered = false;
 	if (!vcpu->vcpu.reason_told)

@@ -46,6 +46,7 @@ struct cpu *vcpu_denied(struct cpu *vcpu)
 			return NULL;
 		if (!v->entered)
 			return vcpu;
+		/* The innermost must execute itself, all around it their nested guests. */
 		if (v->nested == (deeper ? NESTED_NO : NESTED_YES))
 			return vcpu;
 		deeper = true;

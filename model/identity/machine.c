@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ftrace records a number, of which there are some 460; LTTng has an event type for each call. */
 #define FTRACE_SYSCALLS 1024
 
 struct machine_state *machine_root(struct machine_state *mc)
@@ -191,6 +192,7 @@ struct cpu *machine_cpu_add(struct machine_state *mc, int64_t number)
 	cpu->index = m->nr_cpus;
 	machine_number_vcpu(cpu, number);
 	vcpu_init(&cpu->vcpu, NULL);
+	/* A recording may begin in the midst of a handler. */
 	if (mc->trace)
 		cpu_doubt_handlers(cpu);
 	cpu->irq_vector = -1;
@@ -245,6 +247,7 @@ int machine_number_by_name(const struct thread *host)
 	if (!host)
 		return -1;
 	memcpy(name, host->comm, COMM_LEN);
+	/* libvirt has QEMU name its threads so (-name debug-threads=on). */
 	if (sscanf(name, "CPU %d/KVM%n", &number, &used) == 1 && used)
 		return number;
 	return -1;

@@ -30,9 +30,9 @@
  * VM's own trace does not tell which: context and exit name that vCPU, and nobody whom it serves.
  *
  * Only processes join vCPUs of the same number, and nothing those of different processes.  Where
- *all that one kind of evidence holds together cannot be one by that, it joins nothing of it
- *(one_vm_evidence.h).  What remains apart is told as machines of their own, with the evidence (or
- *the lack of it) in words.
+ * all that one kind of evidence holds together cannot be one by that, it joins nothing of it
+ * (one_vm_evidence.h).  What remains apart stands as machines of their own, with the evidence,
+ * or the lack of it, in words.
  */
 
 void group_note_wakeup(struct cpu *waker, struct cpu *woken);

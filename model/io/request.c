@@ -734,6 +734,8 @@ void request_mmio(struct cpu *host_cpu, const struct event *e)
 	if (!vcpu || !known(vcpu->vcpu.kick.at) || e->arg[0] != MMIO_WRITE ||
 	    (address >= APICS_BEGIN && address < APICS_END))
 		return;
+	/* A fast one (ioeventfd) is recorded after KVM has signalled the device's thread; any other
+	 * before the VMM hears of it, so who was woken until then was woken for something else. */
 	if (!fast && !vcpu->vcpu.kick.told)
 		put_down(vcpu);
 	vcpu->vcpu.kick.told = true;

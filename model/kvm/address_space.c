@@ -12,7 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The bits below are the PCID, or flags; bit 63 says that the TLB may keep what it has of it. */
 #define CR3_PAGE 0x000ffffffffff000ull
+/* With page-table isolation (KPTI) Linux gives a process two top-level tables side by side, 8 KB in
+ * all: the kernel's, and with this bit the one that user space runs on. */
 #define CR3_USER_HALF 0x1000ull
 #define PLAIN_ENOUGH 8 /* firmware runs at low addresses, too, in a page table or two */
 #define SPACES_MAX 65536
@@ -51,6 +54,8 @@ static void become_plain(struct machine_state *vm)
 	}
 }
 
+/* User space on a table of a kernel's half: this kernel does not isolate, and two tables side by
+ * side are two processes.  Addresses of user space are those whose highest bit is 0. */
 static void learn_halves(struct machine_state *vm, uint64_t cr3, uint64_t rip)
 {
 	if (is_plain(vm) || rip >> 63 || cr3 & CR3_USER_HALF)

@@ -196,6 +196,7 @@ void vcpu_nested(struct cpu *host_cpu, const struct event *e)
 
 void vcpu_entry(struct cpu *host_cpu, const struct event *e)
 {
+	/* Some lttng-modules record the address of the vCPU there, not its number. */
 	bool sound = !host_cpu->machine->trace->vcpu_id_unsound;
 	struct cpu *vcpu = vcpu_of(host_cpu, sound ? e->arg[0] : -1, true);
 
@@ -215,6 +216,7 @@ void vcpu_entry(struct cpu *host_cpu, const struct event *e)
 	vcpu->vcpu.entered_ns = host_cpu->machine->model->now;
 	if (unlikely(host_cpu->machine->model->nr_between))
 		between_entered(vcpu);
+	/* The exit is handled: who is woken from here on was not told of anything by it. */
 	vcpu->vcpu.kick.at = NS_MIN;
 	vcpu->vcpu.vmm = -1;
 	vcpu->vcpu.reason_told = false;
@@ -265,6 +267,7 @@ void vcpu_userspace(struct cpu *host_cpu, const struct event *e)
 		return;
 	vcpu->vcpu.vmm = e->arg[1] < 0 ? KVM_EXIT_INTR : (int32_t)(e->arg[0] & 0xffff);
 	request_userspace(vcpu, vcpu->vcpu.vmm);
+	/* Where the VMM emulates the APIC, a halt is waited out in user space: the rest goes on. */
 	if (vcpu->vcpu.vmm != KVM_EXIT_HLT)
 		wake_userspace(vcpu);
 	exit_to_user(host_cpu, e);

@@ -11,6 +11,7 @@
 #include "model/wake/vcpu_waits.h"
 #include "model/sched/thread.h"
 
+/* A VMM that is started anew has new threads for the same vCPUs. */
 static bool is_free(const struct cpu *cpu)
 {
 	return !cpu->vcpu.host || cpu->vcpu.host->state == THREAD_DEAD;

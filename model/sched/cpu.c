@@ -127,7 +127,8 @@ static void switch_out(struct cpu *cpu, int64_t prev_state)
 	/* Only kernel threads sleep in the state "idle". */
 	if ((prev_state & 0xff) == 0x80 && th->kind == KIND_UNKNOWN)
 		th->kind = KIND_KERNEL;
-	/* A thread may still sleep on its way out.  Before Linux 4.14 the last state is 0x40. */
+	/* A thread may still sleep on its way out (for a lock, or for I/O), so that
+	 * it exits does not say that it is gone.  Before Linux 4.14 the last state is 0x40. */
 	if (th->exiting && (prev_state & 0x40))
 		state = THREAD_DEAD;
 	thread_doubt_waker(th);

@@ -21,6 +21,8 @@ static bool read_int(const struct machine_state *mc, const struct event *e, cons
 	return true;
 }
 
+/* The kernel's prio: -1 deadline, 0 to 99 real-time, 100 and more fair; the smaller the more
+ * urgent. A class gives way to those above it at once, whatever is left of its time slice. */
 static bool is_of_higher_class(const struct machine_state *mc, const struct event *e)
 {
 	int64_t prev, next;
@@ -39,6 +41,8 @@ static enum why_off why(const struct cpu *cpu, const struct event *e)
 	if (!e->arg[1])
 		return mc->sees_throttles ? OFF_UNKNOWN : OFF_QUOTA;
 	next = thread_find(cpu->machine, (int32_t)e->arg[1]);
+	/* A CPU's stopper thread: the scheduler has it push away what runs, when that must go to
+	 * another CPU (affinity, active load balancing). */
 	if (next && !strncmp(next->comm, "migration/", 10))
 		return OFF_MOVED;
 	if (is_of_higher_class(mc, e))
@@ -48,6 +52,8 @@ static enum why_off why(const struct cpu *cpu, const struct event *e)
 		return OFF_UNKNOWN;
 	if (!mc->sees_interrupts || mc->timer_vector < 0 || !mc->sees_waking || !next)
 		return OFF_UNKNOWN;
+	/* The tick sets TIF_NEED_RESCHED when the slice is over; who was woken later may have, too.
+	 */
 	if (cpu->irq_vector == mc->timer_vector && next->woken_at < cpu->irq_at)
 		return OFF_SLICE;
 	return next->woken_at > cpu->thread->ran_at ? OFF_WAKEUP : OFF_UNKNOWN;

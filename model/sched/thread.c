@@ -15,6 +15,8 @@
 #include "model/state/vcpu_state.h"
 #include "model/wake/wake.h"
 
+/* Whoever is off all CPUs may be anywhere after a loss on any of them: the list makes that cost
+ * what is in it, and not a look at all threads that ever were. */
 static void keep_off(struct thread *th)
 {
 	struct machine_state *mc = th->machine;
@@ -131,6 +133,7 @@ static void unlist(struct thread *th)
 	th->listed = NULL;
 }
 
+/* Those that last ran on a CPU are who may run there unseen when its events are lost. */
 static void list(struct thread *th, struct cpu *cpu)
 {
 	unlist(th);

@@ -71,6 +71,7 @@ void thread_fork(struct machine_state *mc, const struct event *e)
 	child->maker = (int32_t)e->arg[0];
 	if (parent)
 		inherit(parent, child, e);
+	/* Its namespaces may be new (CLONE_NEWPID), which only this event tells. */
 	namespace_fork(parent, child, e);
 	thread_set_state(child, THREAD_RUNNABLE);
 }

@@ -59,7 +59,9 @@ void throttle_queued(struct thread *th, int64_t cpu)
 	show(th);
 }
 
-/* How often it was said to be throttled on that CPU: it may be so itself and in another. */
+/* How often it was said to be throttled on that CPU: it may be so itself and in another.  CFS
+ * bandwidth control hands out a cgroup's quota CPU by CPU, so one of its run queues may be
+ * throttled while others go on. */
 static void count(struct machine_state *mc, uint32_t cgroup, int cpu, bool throttled)
 {
 	struct map *map = &mc->model->throttled;

@@ -59,6 +59,7 @@ void cpu_irq_enter(struct cpu *cpu, uint32_t mode, int64_t detail)
 	cpu->machine->sees_interrupts |= mode == MODE_IRQ;
 	cpu_left_code(cpu);
 	settle_handlers(cpu, mode);
+	/* Linux nests a hardirq in a softirq, seldom more: deeper, ends were lost. */
 	if (cpu->nr_irqs < IRQ_DEPTH)
 		cpu->irqs[cpu->nr_irqs++] = (struct irq_frame){mode, (int32_t)detail};
 }

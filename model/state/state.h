@@ -20,49 +20,16 @@
 /*
  * What the model knows at the current moment; private to model/.
  *
- *	machine	a kernel: L0, or a VM at any depth, with or without a trace of its own (struct
- *machine_state; the topology's struct machine is what it comes from)
- *	cpu	a CPU of a machine.  A VM's CPU is a vCPU: beside the state that its own trace gives
- *it, it has the state that its parent's KVM events give it (struct vcpu) thread	one
- *incarnation of a TID in a machine
+ *	machine	a kernel: L0, or a VM at any depth, with or without a trace of its own
+ *		(struct machine_state; the topology's struct machine is what it comes from)
+ *	cpu	a CPU of a machine.  A VM's CPU is a vCPU: beside the state that its own trace
+ *		gives it, it has the state that its parent's KVM events give it (struct vcpu)
+ *	thread	one incarnation of a TID in a machine
  *
- * What only becomes a row of a table is in rows.h.
+ * What only becomes a row of a table is in rows.h; requests are in requests.h, waits in wakes.h.
  *
  * All of them live in the model's arena, so pointers to them stay good; each also has a number,
  * the order in which it was made.
- *
- *	memory.c     what is allocated, and that memory is out
- *	model.c      open, feed (dispatch by event kind), close
- *	machine.c    machines and their CPUs; vCPUs found from KVM events
- *	one_vm.c      which of those are one VM
- *	cpu.c        a CPU's own state: current thread, interrupts, system calls, losses
- *	unseen_switch.c       threads that leave their CPUs without an event
- *	uncounted_gap.c holes in a host's trace that its guests show
- *	tid.c        which thread a TID means
- *	process.c    which process a thread is of, and which VM a process is
- *	thread.c     states of threads
- *	vcpu_state.c ... as a vCPU's state, where it can be known
- *	vcpu.c       KVM events: entry, exit, nesting
- *	wake.c, on_behalf_of.c, vector.c  what ends the waits of vCPUs: wake.h
- *	nested_waits.c     waits of nested vCPUs, where the VM in between has no trace
- *	traced_nested.c    where a guest of it has one: when it runs
- *	address_space.c      address spaces of VMs without a trace: processes, as far as their
- *parent sees preempt.c    why a vCPU's thread loses its CPU throttle.c   ... because of its
- *cgroup's quota exits.c      exits, from kvm_exit to kvm_entry request.c    requests to devices,
- *through the layers: request.h guest_request.c     which request of a VM one of its host's is for
- *	packet_taker.c	     who takes the packets of a VM's network device, and who handed them
- *	initcalls.c  levels and initcalls of a kernel that starts
- *	earlier_boot.c     ... that started before anybody recorded
- *	milestones.c when a machine's kernel began, and the like
- *	fuse.c       what a physical CPU really runs
- *	contexts.c   contexts, numbered
- *	namespace.c  PID namespaces
- *	marks.c      what guests mark
- *	statedump.c  LTTng's dump of what was there at the start
- *	state_lines.c  the same by sonde record
- *	cgroup.c     cgroups, and which container a path means
- *	agenda.c     things that happen at a known time without an event
- *	tables.c     the tables
  */
 
 struct nest;

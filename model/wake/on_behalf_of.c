@@ -13,6 +13,7 @@
 #include "model/identity/process.h"
 #include "model/wake/on_behalf_of.h"
 
+/* As in linux/interrupt.h. */
 #define SOFTIRQ_NET_TX 2
 #define SOFTIRQ_NET_RX 3
 #define SOFTIRQ_BLOCK 4
@@ -48,6 +49,8 @@ unsigned source_activity(const struct cpu *cpu, const struct thread *woken)
 		return cpu->acts_for;
 	if (!waker || !waker->tid || waker->vcpu)
 		return 0;
+	/* QEMU does disk requests in a pool of threads (aio=threads), which wake its main loop when
+	 * they are done: that one sends the interrupt. */
 	why = waker->acts_for & (FOR_DISK | FOR_NET);
 	if (!why && waker != woken && !woken->vcpu && same_process(waker, woken))
 		why = FOR_POOL;
@@ -121,6 +124,7 @@ struct note source_of_delivery(const struct cpu *cpu)
 		return make(WAKE_UNKNOWN, EVIDENCE_VECTOR, NULL);
 	if (th->vcpu)
 		return of_vcpu(cpu);
+	/* KVM's PIT expires in a host timer, whose handler leaves the interrupt to this thread. */
 	if (named(th, "kvm-pit/"))
 		return make(WAKE_TIMER, EVIDENCE_PIT, th);
 	return of_activity(cpu->acts_for | th->acts_for, EVIDENCE_VMM, th);

@@ -23,7 +23,8 @@
 /* ... and of a nested vCPU, which is told of less surely, not before it was seen so often. */
 #define NESTED_TIMES_MIN 3
 
-/* From here on Linux uses vectors for its own purposes: timers, IPIs. */
+/* From here on (LOCAL_TIMER_VECTOR) x86 Linux uses vectors for its own purposes: timers, IPIs; it
+ * gives devices those below. */
 #define LINUX_LOCAL_VECTORS 0xec
 
 static uint64_t vector_key(const struct cpu *vcpu, int number)
@@ -151,6 +152,7 @@ static void vote(struct vector *v, int32_t irq)
 	}
 }
 
+/* One injection leads to one handler: what it led to is told once. */
 static int take_delivered(struct cpu *cpu)
 {
 	int number = cpu->vcpu.delivered;

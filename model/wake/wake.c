@@ -83,6 +83,7 @@ static struct note verdict(const struct vcpu *v)
 	bool unseen =
 		v->halted == HALTED_UNSEEN || (v->halted == HALTED_UNKNOWN && v->rest_at == NS_MIN);
 
+	/* KVM does not block a vCPU for which an interrupt is pending: kvm_vcpu_halt() returns. */
 	if (!v->waited && v->halted >= HALTED_NO && v->host->machine->sees_halts)
 		return (struct note){
 			.cause = WAKE_NONE, .evidence = EVIDENCE_PENDING, .vector = -1};
@@ -290,7 +291,7 @@ static struct note note_of_delivery(const struct cpu *cpu, const struct event *e
 	struct note n = source_of_delivery(cpu);
 
 	switch (e->arg[2] >> 8 & 7) {
-	case DM_REMOTE_READ:
+	case DM_REMOTE_READ: /* so KVM sends KVM_HC_KICK_CPU, of paravirtual spinlocks */
 		n.evidence = EVIDENCE_KICK;
 		break;
 	case DM_NMI:
