@@ -254,7 +254,7 @@ static int find_boot(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 
 const struct analysis boot_analysis = {
 	{"boot", "How VMs started",
-	 "phases of each VM whose vCPUs were made during the recording, and what their time went "
+	 "stages of each VM whose vCPUs were made during the recording, and what their time went "
 	 "into",
 	 phase_columns, PHASE_NR_COLUMNS},
 	find_boot,

@@ -16,7 +16,7 @@
 struct pair {
 	const struct measure *measure; /* either run's */
 	struct series before, after;
-	const char *absent; /* "before" or "after": that run has no such machine or vCPU; "" */
+	const char *absent; /* "before" or "after": that history has no such machine or vCPU; "" */
 	unsigned known[2];  /* slices, of either run */
 	bool told;	    /* what changed can be told */
 	struct difference d;
@@ -238,28 +238,27 @@ static const struct sonde_column columns[] = {
 	{"cpu", "VCPU", SONDE_COL_INT, "its vCPU, -1: of the whole machine"},
 	{"what", "WHAT", SONDE_COL_STRING, "what was measured"},
 	{"unit", "UNIT", SONDE_COL_STRING,
-	 "of all that follows: ppm of time, or events per 1000 s (where the run's unit is cycles: "
+	 "of all that follows: ppm of time, or events per 1000 s (where the unit is cycles: "
 	 "per "
 	 "10^12 of them)"},
-	{"before", "BEFORE", SONDE_COL_SIGNED, "in the first run"},
+	{"before", "BEFORE", SONDE_COL_SIGNED, "in the first history"},
 	{"after", "AFTER", SONDE_COL_SIGNED, "in the second"},
 	{"change", "CHANGE", SONDE_COL_SIGNED, "after - before"},
 	{"low", "LOW", SONDE_COL_SIGNED, "the change is this at least, with a probability of 95%"},
 	{"high", "HIGH", SONDE_COL_SIGNED, "and this at most"},
 	{"chance", "CHANCE", SONDE_COL_PPM,
-	 "probability that chance alone makes any of all measures look so different; -1: it cannot "
-	 "be "
-	 "told what changed, and change, low and high are 0"},
+	 "probability that chance alone makes any of all measures look so different; -1: what "
+	 "changed is not known, and change, low and high are 0"},
 	{"size", "SIZE", SONDE_COL_INT, "of the change"},
 	{"known_before", "KNOWN BEFORE", SONDE_COL_INT,
-	 "parts of the first run's window, of 24, in which it is known; the others do not count"},
+	 "parts of the window of the first history, of 24, in which it is known; the others do not count"},
 	{"known_after", "KNOWN AFTER", SONDE_COL_INT, "of the second's"},
 	{"absent", "ABSENT", SONDE_COL_STRING,
-	 "before or after: that run has no such machine or vCPU, and its value is none"},
+	 "before or after: that history has no such machine or vCPU, and its value is none"},
 };
 
 static const struct sonde_analysis comparison = {
-	"compare", "What changed", "measures of two runs, each in 24 equal parts of its window",
+	"compare", "What changed", "measures of two histories, each in 24 equal parts of its window",
 	columns, ARRAY_SIZE(columns)};
 
 int compare_windows(struct sonde_facts **out, const struct compare_window *before,

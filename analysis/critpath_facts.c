@@ -9,7 +9,7 @@
 
 static const char *const kind_names[PATH_NR_KINDS] = {
 	[PATH_RUNS] = "runs",	    [PATH_HYPERVISOR] = "hypervisor", [PATH_INTERRUPTED] = "irq",
-	[PATH_OFF_CPU] = "off cpu", [PATH_QUEUED] = "queued",	      [PATH_WAITS] = "waits",
+	[PATH_OFF_CPU] = "steal", [PATH_QUEUED] = "queued",	      [PATH_WAITS] = "waits",
 	[PATH_UNKNOWN] = "unknown",
 };
 
@@ -58,7 +58,7 @@ static bool is_vcpu_thread(const struct sentence *s, int64_t thread)
 	return !sonde_thread_get(s->run, thread, &t) && t.vcpu >= 0;
 }
 
-/* "web1 vCPU 2 was ready, CPU 3 ran postgres[12] of host0"; of that vCPU's own thread "ready, CPU 3
+/* "web1 vCPU 2 was runnable, CPU 3 ran postgres[12] of host0"; of that vCPU's own thread "runnable, CPU 3
  * ran ..."; of other threads "behind postgres[12] of host0" */
 static void say_others(struct sentence *s, const struct path_step *step, const struct culprit *by)
 {
@@ -71,7 +71,7 @@ static void say_others(struct sentence *s, const struct path_step *step, const s
 	if (step->kind == PATH_QUEUED && is_vcpu_thread(s, step->thread))
 		ready = true;
 	if (ready)
-		say(s, "ready");
+		say(s, "runnable");
 	if (step->on < 0)
 		return;
 	if (ready)
@@ -173,24 +173,24 @@ static void add_step(struct sonde_facts *out, struct sonde_run *run, const struc
 }
 
 static const struct sonde_column columns[] = {
-	{"at", "AT", SONDE_COL_TIME, "begin of the step"},
+	{"at", "AT", SONDE_COL_TIME, "start of the step"},
 	{"length", "FOR", SONDE_COL_NS, "how long; the steps add up to the window's length"},
 	{"machine", "MACHINE", SONDE_COL_MACHINE, "of the thread"},
 	{"thread", "THREAD", SONDE_COL_THREAD, "whose part of the path this is"},
 	{"depth", "WAKE-UPS", SONDE_COL_INT, "how many wake-ups away from the thread asked for"},
 	{"kind", "IS", SONDE_COL_STRING,
-	 "runs, hypervisor (one works for its vCPU), irq (handlers upon it), off cpu (its kernel "
+	 "runs, hypervisor (one works for its vCPU), irq (handlers upon it), steal (its kernel "
 	 "took it "
-	 "for running, others had the CPU), queued (ready), waits (for an interrupt, or what is "
+	 "for running, others had the CPU), queued (runnable), waits (for an interrupt, or what is "
 	 "not "
 	 "known), unknown"},
 	{"what", "WHAT", SONDE_COL_STRING, "in words"},
 	{"on", "ON", SONDE_COL_CPU, "physical CPU"},
 	{"by_machine", "BY", SONDE_COL_MACHINE,
-	 "machine of what that CPU ran, or, where none is told, of what ended the wait"},
+	 "machine of what that CPU ran, or, where none is known, of what ended the wait"},
 	{"by", "BY THREAD", SONDE_COL_THREAD, "its thread"},
 	{"mode", "AS", SONDE_COL_MODE, "what it did"},
-	{"ready", "READY", SONDE_COL_CPU, "vCPU under the thread that was ready and did not run"},
+	{"runnable_vcpu", "RUNNABLE VCPU", SONDE_COL_CPU, "vCPU under the thread that was runnable and did not run"},
 };
 
 static const struct sonde_analysis critical_path = {

@@ -206,7 +206,7 @@ static int find_delays(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 
 static const struct sonde_column columns[] = {
 	[MACHINE] = {"machine", "MACHINE", SONDE_COL_MACHINE, "whose thread"},
-	[THREAD] = {"thread", "THREAD", SONDE_COL_THREAD, "who was kept from running"},
+	[THREAD] = {"thread", "THREAD", SONDE_COL_THREAD, "which was delayed"},
 	[IN_GUEST] =
 		{"in_guest", "RUNNING", SONDE_COL_BOOL,
 		 "yes: its kernel took it for running, but its vCPU was off the CPU; no: it waited "
@@ -220,13 +220,13 @@ static const struct sonde_column columns[] = {
 	[TOTAL] = {"total", "TIME", SONDE_COL_NS, "how long in all"},
 	[SHARE] = {"share", "OF WINDOW", SONDE_COL_PPM, "of the window's length"},
 	[COUNT] = {"count", "TIMES", SONDE_COL_INT, "how often"},
-	[LONGEST] = {"longest", "LONGEST", SONDE_COL_NS, "longest stretch"},
+	[LONGEST] = {"longest", "LONGEST", SONDE_COL_NS, "longest at a time"},
 	[LONGEST_AT] = {"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that was"},
 };
 
 const struct analysis thread_delay_analysis = {
-	{"thread_delay", "What kept threads from running",
-	 "time in which a thread wanted to run, by what the physical CPU ran that it waited for",
+	{"thread_delay", "Run-queue delay of threads, by culprit",
+	 "time in which a thread was runnable and did not run, by what its physical CPU ran",
 	 columns, ARRAY_SIZE(columns)},
 	find_delays,
 };

@@ -54,9 +54,9 @@ static const struct sonde_column exits_columns[] = {
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "EXITS", SONDE_COL_INT, "how many, that were followed by an entry"},
-	{"total", "UNTIL ENTRY", SONDE_COL_NS,
-	 "from exit to entry, be the thread on a CPU or not: a halt lasts as long as it sleeps; what hypervisors worked "
-	 "of it, which sonde why tells, is in exit_reason"},
+	{"total", "HANDLING TIME", SONDE_COL_NS,
+	 "from exit to entry, sleep and others' work included; CPU time of the hypervisor alone "
+	 "is in exit_reason"},
 	{"mean", "MEAN", SONDE_COL_NS, "per exit"},
 	{"min", "MIN", SONDE_COL_NS, "shortest"},
 	{"median", "MEDIAN", SONDE_COL_NS, "half of them are no longer; within 1%"},
@@ -133,7 +133,7 @@ static const struct sonde_column spread_columns[] = {
 };
 
 const struct analysis exit_histogram_analysis = {
-	{"exit_histogram", "How exits spread", "exits by how long they lasted, in powers of 2",
+	{"exit_histogram", "Histogram of exit handling times", "exits by how long they lasted, in powers of 2",
 	 spread_columns, ARRAY_SIZE(spread_columns)},
 	find_spread,
 };
@@ -177,7 +177,7 @@ static const struct sonde_column cause_columns[] = {
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
 	{"count", "EXITS", SONDE_COL_INT,
 	 "how many; with nesting, each hypervisor that records counts its own"},
-	{"total", "UNTIL ENTRY", SONDE_COL_NS, "from exit to entry"},
+	{"total", "HANDLING TIME", SONDE_COL_NS, "from exit to entry"},
 	{"mean", "MEAN", SONDE_COL_NS, "per exit"},
 	{"max", "MAX", SONDE_COL_NS, "longest"},
 	{"max_at", "MAX AT", SONDE_COL_TIME, "when the longest began"},
@@ -232,16 +232,16 @@ static const struct sonde_column nesting_columns[] = {
 	{"host", "IN", SONDE_COL_MACHINE, "the VM it runs in, whose hypervisor it sees"},
 	{"by", "HANDLED BY", SONDE_COL_MACHINE, "machine that the hardware exits to"},
 	{"exits", "ITS EXITS", SONDE_COL_INT, "exits of the nested VM's code"},
-	{"handed", "HANDED ON", SONDE_COL_INT,
-	 "of them, those that its own host had to handle before it entered it again"},
+	{"reflected", "REFLECTED", SONDE_COL_INT,
+	 "of them, those that L0 passed on to its own host to be handled"},
 	{"follow", "FOLLOW-UPS", SONDE_COL_INT, "exits of its host meanwhile"},
-	{"per_thousand", "PER 1000 HANDED ON", SONDE_COL_INT,
-	 "exits of all kinds to the hardware's hypervisor, per 1000 that its own host handled: "
+	{"per_thousand", "PER 1000 REFLECTED", SONDE_COL_INT,
+	 "exits to the hypervisor on the hardware, per 1000 reflected ones: "
 	 "1000 "
 	 "would be the price without nesting"},
-	{"mean", "MEAN UNTIL BACK", SONDE_COL_NS,
-	 "from an exit that is handed on until the nested VM's entry, its host's sleep included"},
-	{"total", "UNTIL ENTRY", SONDE_COL_NS, "of all these exits, from exit to entry"},
+	{"mean", "MEAN", SONDE_COL_NS,
+	 "handling time of a reflected exit, its host's sleep included"},
+	{"total", "HANDLING TIME", SONDE_COL_NS, "of all these exits"},
 };
 
 const struct analysis nesting_analysis = {

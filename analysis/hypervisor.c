@@ -39,24 +39,24 @@ static int find_exit_reasons(struct sonde_facts *out, struct sonde_run *run, ns_
 
 static const struct sonde_column reason_columns[] = {
 	{"vm", "VM", SONDE_COL_MACHINE,
-	 "whose vCPU left guest mode; unknown: a nested VM's, not known which"},
+	 "whose vCPU exited; unknown: a nested VM's, not known which"},
 	{"by", "HANDLED BY", SONDE_COL_MACHINE, "machine whose hypervisor did the work"},
 	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
 	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
-	{"count", "STAYS", SONDE_COL_INT,
-	 "stays outside guest mode, at least; with nesting, each hypervisor that records counts "
+	{"count", "EXITS", SONDE_COL_INT,
+	 "exits that the window has handling time of, at least; with nesting, each traced hypervisor counts "
 	 "its own"},
 	{"maybe_more", "MAYBE MORE", SONDE_COL_INT,
-	 "so many more there may be: what is before and after a time of which nothing is known "
-	 "counts once where nothing tells the two apart"},
+	 "so many more there may be: exits before and after a gap "
+	 "count once where nothing tells them apart"},
 	{"total", "HYPERVISOR", SONDE_COL_NS,
-	 "hypervisor time, that is CPU time: while it sleeps or others run, it does not count"},
-	{"mean", "MEAN", SONDE_COL_NS, "per stay that is counted"},
+	 "CPU time of KVM and the VMM: sleep and others' work do not count"},
+	{"mean", "MEAN", SONDE_COL_NS, "per exit that is counted"},
 	{"longest", "LONGEST", SONDE_COL_NS, "longest on one physical CPU"},
 };
 
 const struct analysis exit_reason_analysis = {
-	{"exit_reason", "Hypervisor time by exit reason",
+	{"exit_reason", "Hypervisor overhead by exit reason",
 	 "time in KVM and the VMM's thread between VM exit and VM entry, interrupts and other "
 	 "threads not counted",
 	 reason_columns, ARRAY_SIZE(reason_columns)},
@@ -202,18 +202,18 @@ static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t 
 static const struct sonde_column vm_columns[] = {
 	{"vm", "VM", SONDE_COL_MACHINE, "virtual machine"},
 	{"parent", "IN", SONDE_COL_MACHINE, "machine it runs in"},
-	{"guest", "GUEST CODE", SONDE_COL_NS, "time its code ran, VMs inside it included"},
-	{"hypervisor", "HYPERVISOR", SONDE_COL_NS, "hypervisor time on behalf of its vCPUs"},
-	{"share", "OVERHEAD", SONDE_COL_PPM, "hypervisor / (hypervisor + guest code)"},
+	{"guest", "GUEST MODE", SONDE_COL_NS, "time its code ran, nested VMs included"},
+	{"hypervisor", "HYPERVISOR", SONDE_COL_NS, "time in KVM and the VMM on behalf of its vCPUs"},
+	{"share", "OVERHEAD", SONDE_COL_PPM, "hypervisor / (hypervisor + guest mode)"},
 	{"exits", "EXITS", SONDE_COL_INT,
 	 "exits of its code, as \"exits\" has them; with nesting, each of them once"},
 	{"note", "NOTE", SONDE_COL_STRING,
-	 "\"at least\": a machine around it has no trace, so the work of its hypervisor is not "
+	 "\"at least\": a host of it has no trace, so the work of that hypervisor is not "
 	 "known"},
 };
 
 const struct analysis hypervisor_analysis = {
-	{"hypervisor", "Hypervisor time by VM", "what running each VM cost beside its own code",
+	{"hypervisor", "Hypervisor overhead by VM", "what running each VM cost beside its own code",
 	 vm_columns, ARRAY_SIZE(vm_columns)},
 	find_hypervisor,
 };

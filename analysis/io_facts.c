@@ -54,7 +54,7 @@ static int64_t leg_cell(const struct io_request *r, enum io_leg leg)
 
 static const struct sonde_column list_columns[] = {
 	{"at", "AT", SONDE_COL_TIME, "when it was queued or issued, or its kick"},
-	{"total", "TOOK", SONDE_COL_NS, "until it was done; the legs add up to it"},
+	{"total", "TOOK", SONDE_COL_NS, "until it was done; the stages add up to it"},
 	VM_COLUMN,
 	DEVICE_COLUMN,
 	KIND_COLUMN,
@@ -118,7 +118,7 @@ static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 
 const struct analysis io_list_analysis = {
 	{"io_list", "Requests to devices, slowest first",
-	 "each with the legs of its way from its VM through the host and back; -1: not known",
+	 "each with the stages of its way from its VM through the host and back; -1: not known",
 	 list_columns, ARRAY_SIZE(list_columns)},
 	find_list,
 };
@@ -311,7 +311,7 @@ static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 
 const struct analysis io_analysis = {
 	{"io", "Requests to devices",
-	 "how many there were per VM, device and kind, and how long they took; the legs are means",
+	 "how many there were per VM, device and kind, and how long they took; the stages are means",
 	 sum_columns, ARRAY_SIZE(sum_columns)},
 	find_sums,
 };
@@ -363,7 +363,7 @@ static const struct sonde_column spread_columns[] = {
 };
 
 const struct analysis io_histogram_analysis = {
-	{"io_histogram", "How requests spread", "requests by how long they took, in powers of 2",
+	{"io_histogram", "Histogram of I/O latencies", "requests by how long they took, in powers of 2",
 	 spread_columns, ARRAY_SIZE(spread_columns)},
 	find_spread,
 };
@@ -463,9 +463,9 @@ static const struct sonde_column leg_columns[] = {
 	VM_COLUMN,
 	{"device", "DEVICE", SONDE_COL_STRING,
 	 "as in io, for packets with their direction: \"network send\", \"network receive\""},
-	{"leg", "LEG", SONDE_COL_STRING, "part of the way; \"all\": the whole of it"},
-	{"count", "TIMES", SONDE_COL_INT, "requests that took this leg, as far as known"},
-	{"unknown", "UNKNOWN", SONDE_COL_INT, "requests of which this leg's length is not known"},
+	{"stage", "STAGE", SONDE_COL_STRING, "part of the way; \"all\": the whole of it"},
+	{"count", "TIMES", SONDE_COL_INT, "requests that have this stage, as far as known"},
+	{"unknown", "UNKNOWN", SONDE_COL_INT, "requests of which the length of this stage is not known"},
 	{"mean", "MEAN", SONDE_COL_NS, "of those that took it"},
 	{"median", "MEDIAN", SONDE_COL_NS, "half of them took no longer"},
 	{"p99", "P99", SONDE_COL_NS, "99 % of them took no longer"},
@@ -476,9 +476,9 @@ static const struct sonde_column leg_columns[] = {
 	{"missing", "TO KNOW MORE", SONDE_COL_STRING, "what to record where something is unknown"},
 };
 
-const struct analysis io_leg_analysis = {
-	{"io_leg", "Where requests spend their time",
-	 "per device of VMs: each leg of their way through guest, hypervisor, VMM, disk and back",
+const struct analysis io_stage_analysis = {
+	{"io_stage", "Where requests spend their time",
+	 "per device of VMs: each stage of their way through guest, hypervisor, VMM, disk and back",
 	 leg_columns, ARRAY_SIZE(leg_columns)},
 	find_legs,
 };

@@ -65,7 +65,7 @@ static void tell_gap(struct teller *t, ns_t until)
 	}
 	if (!*missing && !t->r->covered)
 		missing = "the host's trace of that time";
-	say(&s, "not told apart%s%s", *missing ? "; missing: " : "", missing);
+	say(&s, "not divided%s%s", *missing ? "; missing: " : "", missing);
 	if (!*missing && t->r->disputed)
 		say(&s,
 		    "; the host's disk worked for it or for another request that was under way");
@@ -96,7 +96,7 @@ static void tell_wake(struct teller *t, struct sentence *s)
 {
 	say(s, "until ");
 	say_who(s, t->r->worker, "a thread of the host");
-	say(s, ", told of it, ran");
+	say(s, ", notified, ran");
 	add_step(t, t->r->at[IO_KICKED], t->r->at[IO_PICKED], "wake", t->host, t->r->worker, s);
 }
 
@@ -112,7 +112,7 @@ static void tell_vmm(struct teller *t, ns_t until, bool disk_next, struct senten
 	else
 		say_who(s, r->worker, "the VMM");
 	say(s, disk_next	    ? " works for it, until the disk gets it"
-	       : r->kind == IO_SEND ? " works for it, until the packet is handed on"
+	       : r->kind == IO_SEND ? " works for it, until the packet is passed on"
 				    : " ends it, until the interrupt is sent");
 	add_step(t, t->at, until, "vmm", t->host, sends ? r->sender : r->worker, s);
 }
@@ -243,9 +243,9 @@ static int find_steps(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 
 static const struct sonde_column columns[] = {
 	{"request", "REQUEST", SONDE_COL_INT, "its number, as in io_list"},
-	{"at", "AT", SONDE_COL_TIME, "begin of the step"},
+	{"at", "AT", SONDE_COL_TIME, "start of the step"},
 	{"length", "FOR", SONDE_COL_NS, "how long; the steps add up to the request's length"},
-	{"leg", "LEG", SONDE_COL_STRING, "part of the way, as in io_leg; unknown: not told apart"},
+	{"stage", "STAGE", SONDE_COL_STRING, "part of the way, as in io_stage; unknown: not divided"},
 	{"machine", "MACHINE", SONDE_COL_MACHINE, "where the request was"},
 	{"thread", "THREAD", SONDE_COL_THREAD, "in whose hands, -1 unknown"},
 	{"what", "WHAT", SONDE_COL_STRING, "in words"},

@@ -78,7 +78,7 @@ static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
 {
 	int64_t unknown = facts_named(states, row, "unknown").i,
 		total = facts_named(states, row, "total").i;
-	int64_t off = facts_named(states, row, "ready_unknown").i;
+	int64_t off = facts_named(states, row, "steal_unknown").i;
 	const bool is_unknown[NR_NEEDS] = {
 		[NEEDS_STATE] = is_much(unknown + off, total),
 		[NEEDS_CODE] = is_much(unknown + facts_named(states, row, "guest").i, total),

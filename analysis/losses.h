@@ -21,6 +21,12 @@ struct losses {
 int losses_init(struct losses *losses, const struct sonde_run *run, int machine);
 void losses_release(struct losses *losses);
 
+/* Whether it has to do with the window [begin, end); not when it ends where that begins. */
+static inline bool loss_is_in(const struct sonde_loss *l, ns_t begin, ns_t end)
+{
+	return l->begin < end && (l->end > begin || l->begin == begin);
+}
+
 /* Whether one of them, on whatever CPU, has to do with [from, to]. */
 bool losses_touch(const struct losses *losses, ns_t from, ns_t to);
 

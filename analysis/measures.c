@@ -142,7 +142,7 @@ static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
 			like.by = machine_name(t, vm.parent);
 		if (a->columns[c].type != SONDE_COL_NS || !strcmp(a->columns[c].name, "total") ||
 		    !strcmp(a->columns[c].name, "unknown") ||
-		    !strcmp(a->columns[c].name, "ready_unknown"))
+		    !strcmp(a->columns[c].name, "steal_unknown"))
 			continue;
 		snprintf(what, sizeof(what), "%s", a->columns[c].help);
 		like.needs = needs_of(a->columns[c].name);
@@ -181,10 +181,10 @@ static int take_preemption(struct taker *t, const struct sonde_facts *f, size_t 
 		t->no_culprit_ns[vcpu] += total;
 	/* Numbers of threads mean nothing in another run. */
 	if (!sonde_thread_get(t->run, facts_named(f, row, "culprit").i, &thread) && thread.vcpu < 0)
-		snprintf(what, sizeof(what), "it was kept off the CPU by %s of %s", thread.comm,
+		snprintf(what, sizeof(what), "steal time, by %s of %s", thread.comm,
 			 like.by);
 	else
-		snprintf(what, sizeof(what), "it was kept off the CPU by %s of %s",
+		snprintf(what, sizeof(what), "steal time, by %s of %s",
 			 sonde_mode_name(mode), like.by);
 	return add(t, &like, of_slice(t, total));
 }

@@ -46,8 +46,8 @@ static void account_vcpu(struct account *a, const struct sonde_facts *f, size_t 
 	ns_t own = SUM(f, row, "user", "kernel", "guest", "nested");
 	ns_t hypervisor = SUM(f, row, "kvm", "halting", "nesting");
 	ns_t vmm = SUM(f, row, "vmm");
-	ns_t lost = SUM(f, row, "ready", "preempted", "throttled", "ready_unknown", "inherited",
-			"outer_irq");
+	ns_t lost = SUM(f, row, "queued", "preempted", "throttled", "steal_unknown", "inherited_steal",
+			"host_irq");
 	ns_t waits = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(wait_columns); i++) {
@@ -176,19 +176,19 @@ int phase_add(struct sonde_facts *out, struct sonde_run *run, const struct phase
 
 const struct sonde_column phase_columns[PHASE_NR_COLUMNS] = {
 	{"vm", "VM", SONDE_COL_MACHINE, "whose"},
-	{"phase", "PHASE", SONDE_COL_STRING, "what it did"},
+	{"stage", "STAGE", SONDE_COL_STRING, "what it did"},
 	{"begin", "FROM", SONDE_COL_TIME, "begin"},
 	{"length", "FOR", SONDE_COL_NS, "how long"},
-	{"own", "OWN CODE", SONDE_COL_NS,
+	{"guest_mode", "GUEST MODE", SONDE_COL_NS,
 	 "the VM's code ran; with several vCPUs this and the following are all vCPUs' together"},
-	{"hypervisor", "KVM", SONDE_COL_NS,
+	{"kvm", "KVM", SONDE_COL_NS,
 	 "KVM worked for it, for the vCPU that it was on, or for VMs in it"},
 	{"vmm", "VMM", SONDE_COL_NS, "the VMM's user space worked for it"},
 	{"host", "HOST", SONDE_COL_NS,
-	 "it could have gone on, and did not: lost, or in interrupt handlers of machines around it"},
+	 "total steal, and hardirqs and softirqs of its hosts"},
 	{"waits", "WAITS", SONDE_COL_NS, "it waited for something"},
-	{"waits_for", "MOST FOR", SONDE_COL_STRING, "what it waited for most"},
-	{"waits_for_time", "MOST", SONDE_COL_NS, "how long for that"},
+	{"blocked_on", "BLOCKED ON", SONDE_COL_STRING, "what it waited for longest"},
+	{"blocked_on_time", "MOST", SONDE_COL_NS, "how long for that"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known, or before or after the life of a vCPU"},
 	{"doubt", "DOUBT", SONDE_COL_NS, "the end may have been this much earlier"},
 	{"evidence", "UNTIL", SONDE_COL_STRING, "what ended it, and how that is known"},

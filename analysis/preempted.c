@@ -120,7 +120,7 @@ static int find_victims(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 }
 
 /* clang-format off */
-#define VCPU_COLUMN {"vcpu", "VCPU", SONDE_COL_CPU, "who lost the CPU"}
+#define VCPU_COLUMN {"vcpu", "VCPU", SONDE_COL_CPU, "which was preempted"}
 #define CULPRIT_COLUMNS                                                                            \
 	{"culprit_machine", "CULPRIT IN", SONDE_COL_MACHINE, "machine whose code ran instead"},    \
 	{"culprit", "CULPRIT", SONDE_COL_THREAD, "thread that ran instead; unknown for interrupts"}, \
@@ -128,7 +128,7 @@ static int find_victims(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 	{"total", "TIME", SONDE_COL_NS, "how long in all"},                                        \
 	{"share", "OF WINDOW", SONDE_COL_PPM, "of the window's length"},                              \
 	{"count", "TIMES", SONDE_COL_INT, "how often"},                                            \
-	{"longest", "LONGEST", SONDE_COL_NS, "longest stretch"},                                   \
+	{"longest", "LONGEST", SONDE_COL_NS, "longest at a time"},                                   \
 	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that was"}
 /* clang-format on */
 
@@ -140,15 +140,14 @@ static const struct sonde_column victim_columns[] = {
 };
 
 const struct analysis preemption_analysis = {
-	{"preemption", "Who preempted which vCPU",
-	 "time in which a vCPU was ready to run, by what the physical CPU it waited for ran "
-	 "instead",
+	{"preemption", "Steal time of vCPUs, by culprit",
+	 "time in which a vCPU was runnable and did not run, by what its physical CPU ran",
 	 pair_columns, ARRAY_SIZE(pair_columns)},
 	find_pairs,
 };
 
 const struct analysis preemption_victim_analysis = {
-	{"preemption_victim", "Who preempted which guest thread",
+	{"preemption_victim", "Steal time of guest threads, by culprit",
 	 "the same, for each guest thread that would have run; \"idle\": the vCPU had been woken, "
 	 "and its guest was about to find out what for",
 	 victim_columns, ARRAY_SIZE(victim_columns)},
@@ -162,7 +161,7 @@ static ns_t inherited_by(const struct sonde_facts *states, int64_t vcpu)
 {
 	int64_t row = facts_find_rising(states, "vcpu", vcpu);
 
-	return row < 0 ? 0 : facts_named(states, (size_t)row, "inherited").i;
+	return row < 0 ? 0 : facts_named(states, (size_t)row, "inherited_steal").i;
 }
 
 struct state_sums {
@@ -239,21 +238,21 @@ static const struct sonde_column vcpu_columns[] = {
 	{"parent", "ON CPUS OF", SONDE_COL_MACHINE,
 	 "machine on whose CPUs its thread runs; those of a VM may themselves be off the CPU"},
 	{"on_cpu", "ON A CPU", SONDE_COL_NS, "its thread ran on a CPU of its parent"},
-	{"preempted", "READY", SONDE_COL_NS,
-	 "its thread was ready, but did not run: fact vcpu_state's queued, preempted, "
-	 "throttled and off the CPU not known why"},
+	{"steal", "STEAL", SONDE_COL_NS,
+	 "steal time: its thread was runnable and did not run; queued, preempted, throttled "
+	 "and steal_unknown of table vcpu_state together"},
 	{"waiting", "WAITING", SONDE_COL_NS, "blocked or halted"},
 	{"gone", "GONE", SONDE_COL_NS, "after its end"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known"},
-	{"share", "OF WINDOW", SONDE_COL_PPM, "ready but not running, of the window's length"},
-	{"inherited", "INHERITED", SONDE_COL_NS,
+	{"steal_share", "STEAL SHARE", SONDE_COL_PPM, "of the window's length"},
+	{"inherited_steal", "INHERITED", SONDE_COL_NS,
 	 "of its time on a CPU: the vCPU that it was on did not run itself"},
-	{"lost", "LOST", SONDE_COL_NS, "ready but not running, or inherited"},
-	{"lost_share", "LOST OF WINDOW", SONDE_COL_PPM, "of the window's length"},
+	{"total_steal", "TOTAL STEAL", SONDE_COL_NS, "steal and inherited steal"},
+	{"total_steal_share", "TOTAL SHARE", SONDE_COL_PPM, "of the window's length"},
 };
 
 const struct analysis vcpu_time_analysis = {
-	{"vcpu_time", "What each vCPU's time went into",
+	{"vcpu_time", "Time of vCPUs",
 	 "the five states of a vCPU add up to the window's length", vcpu_columns,
 	 ARRAY_SIZE(vcpu_columns)},
 	find_vcpu_time,

@@ -47,7 +47,7 @@ enum list_column { AT, LENGTH, VCPU, VICTIM, ON, MACHINE, CULPRIT, MODE, BEGIN, 
 static const struct sonde_column list_columns[] = {
 	[AT] = {"at", "AT", SONDE_COL_TIME, "from when on the culprit ran"},
 	[LENGTH] = {"length", "FOR", SONDE_COL_NS, "how long"},
-	[VCPU] = {"vcpu", "VCPU", SONDE_COL_CPU, "who lost the CPU"},
+	[VCPU] = {"vcpu", "VCPU", SONDE_COL_CPU, "which was preempted"},
 	[VICTIM] = {"victim", "VICTIM", SONDE_COL_THREAD, "guest thread that would have run"},
 	[ON] = {"on", "ON", SONDE_COL_CPU, "physical CPU it waited for"},
 	[MACHINE] = {"culprit_machine", "CULPRIT IN", SONDE_COL_MACHINE,
@@ -56,14 +56,13 @@ static const struct sonde_column list_columns[] = {
 		     "thread that ran instead; unknown for interrupts"},
 	[MODE] = {"mode", "MODE", SONDE_COL_MODE, "what the culprit was doing"},
 	[BEGIN] = {"preemption_begin", "PREEMPTED AT", SONDE_COL_TIME,
-		   "begin of the whole preemption"},
+		   "start of the whole preemption"},
 	[WHOLE] = {"preemption_length", "PREEMPTED FOR", SONDE_COL_NS,
 		   "length of the whole preemption"},
 	[WHY] = {"why", "WHY", SONDE_COL_STRING,
-		 "why it did not run: slice (its time was up), wakeup (another was woken that is due "
-		 "before "
-		 "it), class (real-time), moved, quota (of its cgroup), ready (it had been woken, or its "
-		 "quota was there again, and it waited for its turn), unknown"},
+		 "why it did not run: slice (expired), wakeup (another was woken that is due "
+		 "before it), class (real-time), migrated, throttled (cpu.max), queued (woken, or not "
+		 "throttled any more, and it waited for its turn), unknown"},
 };
 
 static ns_t row_end(const struct list *l, size_t row)
@@ -195,7 +194,7 @@ static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 
 const struct analysis preemption_list_analysis = {
 	{"preemption_list", "Preemptions, one by one",
-	 "each stretch of time in which a vCPU was ready to run and something else ran",
+	 "each time in which a vCPU was runnable and something else ran",
 	 list_columns, ARRAY_SIZE(list_columns)},
 	find_list,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the rest can be trusted: clocks, losses, traces left out, problems. */
 #include "analysis/facts.h"
+#include "analysis/losses.h"
 #include "base/figure.h"
 
 /* ---- clocks -------------------------------------------------------------------------------- */
@@ -112,7 +113,7 @@ static int find_losses(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 		struct sonde_loss l;
 
 		sonde_loss_get(run, row, &l);
-		if (l.begin >= end || l.end < begin)
+		if (!loss_is_in(&l, begin, end))
 			continue;
 		facts_add(out, (union sonde_cell[]){
 				       cell_int(l.machine),
@@ -130,11 +131,11 @@ static const struct sonde_column loss_columns[] = {
 	{"cpu", "CPU", SONDE_COL_INT, "on which of its CPUs, -1 unknown"},
 	{"at", "AT", SONDE_COL_TIME, "from when on"},
 	{"length", "FOR", SONDE_COL_NS, "how long, -1 = not known"},
-	{"events", "EVENTS", SONDE_COL_INT, "how many, -1 = nobody counted those of this gap"},
+	{"events", "EVENTS", SONDE_COL_INT, "lost events, -1 = nobody counted them"},
 };
 
-const struct analysis loss_analysis = {
-	{"loss", "Lost events", "places where the tracer lost events", loss_columns,
+const struct analysis gap_analysis = {
+	{"gap", "Gaps", "times in which events of a CPU are missing", loss_columns,
 	 ARRAY_SIZE(loss_columns)},
 	find_losses,
 };

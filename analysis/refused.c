@@ -71,7 +71,7 @@ static int find_refused(struct sonde_facts *out, struct sonde_run *run, ns_t beg
 }
 
 static const struct sonde_column columns[] = {
-	{"count", "TIMES", SONDE_COL_INT, "hypercalls, in all of the run"},
+	{"count", "TIMES", SONDE_COL_INT, "hypercalls, in all of the history"},
 	{"machine", "MACHINE", SONDE_COL_MACHINE,
 	 "the guest that made them; its host where the guest is not known"},
 	{"what", "WHAT", SONDE_COL_STRING,
@@ -118,7 +118,7 @@ static void say_attempt(struct why *w, const struct row *r)
 	say_machine(&v.says, r->machine);
 	say(&v.says, " made %s hypercall%s %s", unit_count(count, r->count),
 	    r->count == 1 ? "" : "s", formats[r->what]);
-	say(&v.says, ": refused (sonde report -s refused).");
+	say(&v.says, ": refused (sonde report -t refused).");
 	if (r->what != REFUSED_MARKS && r->origin == HT_ORIGIN_UNKNOWN)
 		say(&v.says, " No kvm_exit with guest_rip before them tells who made them. Record "
 			     "kvm_exit, too.");

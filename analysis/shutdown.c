@@ -141,9 +141,9 @@ static int find_shutdown(struct sonde_facts *out, struct sonde_run *run, ns_t be
 
 const struct analysis shutdown_analysis = {
 	{"shutdown", "How VMs ended",
-	 "phases of each VM whose vCPUs ended during the recording, and what their time went into; "
+	 "stages of each VM whose vCPUs ended during the recording, and what their time went into; "
 	 "a "
-	 "guest's own part is told when its trace names the command that stopped it",
+	 "guest's own part is known when its trace names the command that stopped it",
 	 phase_columns, PHASE_NR_COLUMNS},
 	find_shutdown,
 };

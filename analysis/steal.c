@@ -115,25 +115,25 @@ static int find_steal(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 	}
 	by_machine_release(&readings);
 	free(vcpus);
-	facts_sort(out, "found");
+	facts_sort(out, "steal");
 	return ret;
 }
 
 static const struct sonde_column steal_columns[] = {
 	{"vcpu", "VCPU", SONDE_COL_CPU, "vCPU"},
 	{"from", "FROM", SONDE_COL_TIME,
-	 "first reading of its guest's count; else the window's begin"},
+	 "first reading of its guest's count; else the start of the window"},
 	{"length", "FOR", SONDE_COL_NS, "until the last reading, or the window's end"},
-	{"guest", "GUEST SAYS", SONDE_COL_NS, "stolen in that time, by its guest's /proc/stat"},
+	{"guest", "GUEST COUNTS", SONDE_COL_NS, "steal time of that period, by its guest's /proc/stat"},
 	{"unit", "+-", SONDE_COL_NS, "unit of that count"},
-	{"found", "READY", SONDE_COL_NS,
-	 "its thread was ready to run and did not; all that follows"},
-	{"ready", "QUEUED", SONDE_COL_NS, "it had been woken, and waited for its turn"},
-	{"slice", "SLICE", SONDE_COL_NS, "its time was up"},
+	{"steal", "STEAL", SONDE_COL_NS,
+	 "its thread was runnable and did not run; the sum of what follows"},
+	{"queued", "QUEUED", SONDE_COL_NS, "it had been woken, and waited for its turn"},
+	{"slice", "SLICE", SONDE_COL_NS, "its time slice expired"},
 	{"wakeup", "WAKEUP", SONDE_COL_NS, "a thread was woken that was due before it"},
 	{"class", "CLASS", SONDE_COL_NS, "a thread of a real-time or deadline class had to run"},
-	{"moved", "MOVED", SONDE_COL_NS, "it was being moved to another CPU"},
-	{"quota", "QUOTA", SONDE_COL_NS, "its cgroup's quota was used up"},
+	{"migrated", "MIGRATED", SONDE_COL_NS, "it was being migrated to another CPU"},
+	{"throttled", "THROTTLED", SONDE_COL_NS, "its cgroup was throttled (cpu.max)"},
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known why"},
 };
 

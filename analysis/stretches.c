@@ -478,9 +478,8 @@ static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t b
 
 const struct analysis delay_analysis = {
 	{"delay", "The longest delays, one by one",
-	 "the 1000 longest stretches in which a vCPU or a thread was ready but did not run, or an "
-	 "exit "
-	 "that was no halt was handled",
+	 "the 1000 longest times in which a vCPU or a thread was runnable and did not run, or an "
+	 "exit that was no halt was handled",
 	 why_columns, WHY_NR_COLUMNS},
 	find_stretches,
 };

@@ -66,13 +66,13 @@ int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t
 	{"syscall", "SYSCALL", SONDE_COL_NS, "in system calls"},                                   \
 	{"kernel", "KERNEL", SONDE_COL_NS, "in the kernel, not known more exactly"},               \
 	{"task", "TASK", SONDE_COL_NS, "in a thread, user or kernel not known"},                   \
-	{"irq", "IRQ", SONDE_COL_NS, "in interrupt handlers"},                                     \
-	{"softirq", "SOFTIRQ", SONDE_COL_NS, "in soft interrupts"},                                \
+	{"irq", "IRQ", SONDE_COL_NS, "in hardirqs"},                                     \
+	{"softirq", "SOFTIRQ", SONDE_COL_NS, "in softirqs"},                                \
 	{"hypervisor", "HYPERVISOR", SONDE_COL_NS, "between VM exits and entries"},                \
-	{"guest", "GUEST", SONDE_COL_NS, "in a guest of which nothing more is known"},             \
+	{"guest", "GUEST", SONDE_COL_NS, "in guest mode, nothing more is known"},             \
 	{"idle", "IDLE", SONDE_COL_NS, "idle"},                                                    \
 	{"unknown", "UNKNOWN", SONDE_COL_NS,                                                       \
-	 "not known what ran, counted for the host"}
+	 "not known, counted for the host"}
 /* clang-format on */
 
 #endif

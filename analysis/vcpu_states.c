@@ -20,14 +20,14 @@
 	X(NESTED, "nested", "NESTED", "code of VMs in it ran, or their hypervisor in it")          \
 	X(KVM, "kvm", "KVM", "its hypervisor worked for it")                                       \
 	X(VMM, "vmm", "VMM", "its VMM's user space handled an exit")                               \
-	X(HALTING, "halting", "HALTING", "its hypervisor polled, put it to sleep or woke it up")   \
+	X(HALTING, "halting", "HALTING", "KVM polled after a halt, put it to sleep or woke it up")   \
 	X(NESTING, "nesting", "NESTING", "hypervisors worked for the vCPU it was on, or for one in it") \
-	X(OUTER_IRQ, "outer_irq", "OUTER IRQ", "interrupt handlers of the machines around it")     \
-	X(INHERITED, "inherited", "INHERITED", "the vCPU that it was on did not run itself")        \
-	X(READY, "ready", "QUEUED", "it had been woken, and waited for a CPU")                      \
-	X(PREEMPTED, "preempted", "PREEMPTED", "it could have gone on, and something else ran")    \
-	X(THROTTLED, "throttled", "THROTTLED", "its cgroup's quota was used up")                   \
-	X(OFF, "ready_unknown", "OFF CPU", "it had been woken, or had lost a CPU: which is not known")  \
+	X(OUTER_IRQ, "host_irq", "HOST IRQ", "hardirqs and softirqs of its hosts") \
+	X(INHERITED, "inherited_steal", "INHERITED", "the vCPU that it was on did not run itself")        \
+	X(READY, "queued", "QUEUED", "steal: it had been woken, and waited for a CPU")                      \
+	X(PREEMPTED, "preempted", "PREEMPTED", "steal: something else took its CPU") \
+	X(THROTTLED, "throttled", "THROTTLED", "steal: its cgroup was throttled (cpu.max)")                \
+	X(OFF, "steal_unknown", "STEAL UNKNOWN", "steal: queued or preempted, which is not known")  \
 	X(TIMER, "wait_timer", "TIMER", "it waited for a timer")                                   \
 	X(DISK, "wait_disk", "DISK", "it waited for a disk")                                       \
 	X(NETWORK, "wait_network", "NETWORK", "it waited for the network")                         \
@@ -421,12 +421,10 @@ static const struct sonde_column vcpu_columns[] = {
 };
 
 const struct analysis vcpu_state_analysis = {
-	{"vcpu_state", "What each vCPU did",
-	 "running its own code; its hypervisor's work (KVM, VMM and halting) and what nesting "
-	 "adds; "
-	 "lost: inherited from the vCPU it was on, or ready but not running (queued, preempted, "
-	 "throttled, or off the CPU not known why); waiting and what for: adds up to the window's "
-	 "length",
+	{"vcpu_state", "Time of vCPUs, by what they did",
+	 "own code; hypervisor overhead (KVM, VMM, halting) and what nesting adds; steal time "
+	 "(queued, preempted, throttled, unknown) and inherited steal; what it was blocked on. "
+	 "Adds up to the window's length",
 	 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
 	find_vcpu_states,
 };

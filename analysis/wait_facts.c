@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What vCPUs waited for: one by one, and summed up. */
+/* What vCPUs were blocked on: one by one, and summed up. */
 #include "analysis/cpu_users.h"
 #include "analysis/facts.h"
 #include "analysis/keyed.h"
@@ -65,7 +65,7 @@ static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 }
 
 /* clang-format off */
-#define CAUSE_COLUMN {"cause", "WAITED FOR", SONDE_COL_STRING,                                     \
+#define CAUSE_COLUMN {"cause", "BLOCKED ON", SONDE_COL_STRING,                                     \
 	"what ended it: timer, disk, network, ipi (another vCPU of its VM), device, vmm (woken "   \
 	"without an interrupt), host (had not halted), unknown"}
 #define IRQ_COLUMN {"irq", "INTERRUPT", SONDE_COL_STRING, "what its guest calls the interrupt"}
@@ -76,20 +76,20 @@ static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 static const struct sonde_column list_columns[] = {
 	{"at", "AT", SONDE_COL_TIME, "from when on"},
 	{"length", "FOR", SONDE_COL_NS,
-	 "how long its thread slept, or its hypervisor polled while that had a CPU"},
+	 "how long its thread slept, or KVM polled"},
 	{"vcpu", "VCPU", SONDE_COL_CPU, "who waited"},
 	CAUSE_COLUMN,
 	IRQ_COLUMN,
 	VECTOR_COLUMN,
 	FROM_COLUMN,
-	{"by", "WOKEN BY", SONDE_COL_THREAD, "thread of its host that sent it, or woke the vCPU"},
-	{"polled", "POLLED", SONDE_COL_BOOL, "it never slept: its hypervisor polled"},
-	{"ready", "TO CPU", SONDE_COL_NS,
-	 "from the wake-up until its thread had a CPU; not known, and part of the next, where the "
-	 "machine that it is in has no trace"},
-	{"entry", "TO ENTRY", SONDE_COL_NS, "from there until its guest went on"},
+	{"waker", "WAKER", SONDE_COL_THREAD, "thread of its host that sent it, or woke the vCPU"},
+	{"polled", "POLLED", SONDE_COL_BOOL, "its thread never slept: halt polling"},
+	{"run_delay", "RUN DELAY", SONDE_COL_NS,
+	 "run-queue delay of its thread after the wake-up; not known, and part of the next, where its "
+	 "host has no trace"},
+	{"entry", "TO ENTRY", SONDE_COL_NS, "from there to the VM entry"},
 	{"evidence", "EVIDENCE", SONDE_COL_STRING, "how the cause was found"},
-	{"until", "UNTIL", SONDE_COL_TIME, "when its guest went on, or the run's end"},
+	{"until", "UNTIL", SONDE_COL_TIME, "when its guest went on, or the end of the history"},
 };
 
 const struct analysis wait_list_analysis = {
@@ -181,7 +181,7 @@ static const struct sonde_column sum_columns[] = {
 	IRQ_COLUMN,
 	VECTOR_COLUMN,
 	FROM_COLUMN,
-	{"total", "TIME", SONDE_COL_NS, "how long in all, asleep or polling"},
+	{"total", "TIME", SONDE_COL_NS, "how long in all, asleep or halt polling"},
 	{"share", "OF WINDOW", SONDE_COL_PPM, "of the window's length"},
 	{"count", "TIMES", SONDE_COL_INT,
 	 "how often; a wait in which its host lost events counts as several"},
@@ -189,12 +189,12 @@ static const struct sonde_column sum_columns[] = {
 	{"longest", "LONGEST", SONDE_COL_NS, "longest"},
 	{"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that began"},
 	{"polled", "POLLED", SONDE_COL_NS,
-	 "of that: its thread never slept, KVM polled (while it had a CPU, that is)"},
+	 "of that: halt polling; its thread never slept"},
 	{"evidence", "EVIDENCE", SONDE_COL_STRING, "how the cause of the longest was found"},
 };
 
 const struct analysis wait_analysis = {
-	{"wait", "What vCPUs waited for",
+	{"wait", "What vCPUs were blocked on",
 	 "time in which a vCPU had nothing to run, by what ended it; its hypervisor's events say "
 	 "so, "
 	 "and its guest's when it has a trace",

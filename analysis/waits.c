@@ -282,5 +282,5 @@ void wait_wake(const struct sonde_run *run, const struct wait *w, struct sonde_w
 	*out = (struct sonde_wake){
 		.vcpu = w->vcpu, .vector = -1, .from = -1, .by = -1, .irq = "", .evidence = ""};
 	if (!w->ended)
-		out->evidence = "it goes on at the end of the run";
+		out->evidence = "it goes on at the end of the history";
 }

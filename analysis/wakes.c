@@ -30,9 +30,9 @@ const char *sonde_off_name(enum sonde_off off)
 	static const char *const names[SONDE_NR_OFFS] = {
 		[SONDE_OFF_NONE] = "",		 [SONDE_OFF_UNKNOWN] = "unknown",
 		[SONDE_OFF_SLICE] = "slice",	 [SONDE_OFF_WAKEUP] = "wakeup",
-		[SONDE_OFF_CLASS] = "class",	 [SONDE_OFF_MOVED] = "moved",
-		[SONDE_OFF_QUOTA] = "quota",	 [SONDE_OFF_READY] = "ready",
-		[SONDE_OFF_THROTTLED] = "quota",
+		[SONDE_OFF_CLASS] = "class",	 [SONDE_OFF_MOVED] = "migrated",
+		[SONDE_OFF_QUOTA] = "throttled",	 [SONDE_OFF_READY] = "queued",
+		[SONDE_OFF_THROTTLED] = "throttled",
 	};
 
 	return (unsigned)off < SONDE_NR_OFFS ? names[off] : "unknown";

@@ -220,15 +220,15 @@ static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 
 /* clang-format off */
 #define STEP_COLUMNS                                                                               \
-	{"below", "BELOW", SONDE_COL_NS,                                                           \
-	 "nested: the machine that it runs in had to be woken first"},                             \
-	{"to_cpu", "TO CPU", SONDE_COL_NS,                                                         \
-	 "until its thread had a CPU; 0, and part of the next, where the machine that it is in "   \
+	{"host_wakeup", "HOST WAKEUP", SONDE_COL_NS,                                                       \
+	 "nested: its host had to be woken first"},                             \
+	{"run_delay", "RUN DELAY", SONDE_COL_NS,                                                       \
+	 "run-queue delay of its thread; 0, and part of the next, where its host "\
 	 "has no trace"},                                                                          \
-	{"to_entry", "TO ENTRY", SONDE_COL_NS, "until its hypervisor had entered the guest"},      \
-	{"guest", "IN GUEST", SONDE_COL_NS, "until the guest's kernel had made a thread ready"},   \
-	{"queue", "IN QUEUE", SONDE_COL_NS, "until that thread ran"}
-#define CAUSE_COLUMN {"cause", "WAITED FOR", SONDE_COL_STRING, "what ended the wait"}
+	{"entry", "TO ENTRY", SONDE_COL_NS, "from there to the VM entry"},      \
+	{"guest", "IN GUEST", SONDE_COL_NS, "until the guest's kernel had made a thread runnable"},   \
+	{"guest_run_delay", "GUEST RUN DELAY", SONDE_COL_NS, "run-queue delay of that thread"}
+#define CAUSE_COLUMN {"cause", "BLOCKED ON", SONDE_COL_STRING, "what ended the wait"}
 #define LEVEL_COLUMN {"level", "LEVEL", SONDE_COL_INT, "of the VM: 1, or more when nested"}
 /* clang-format on */
 
@@ -316,7 +316,7 @@ static const struct sonde_column sum_columns[] = {
 };
 
 const struct analysis wakeup_analysis = {
-	{"wakeup", "How long wake-ups took",
+	{"wakeup", "Wakeup latency",
 	 "from the moment in which a vCPU's thread is woken to that in which the guest's thread "
 	 "runs "
 	 "(without the guest's trace: in which the guest goes on); the steps are means",
@@ -368,7 +368,7 @@ static const struct sonde_column histogram_columns[] = {
 };
 
 const struct analysis wakeup_histogram_analysis = {
-	{"wakeup_histogram", "How wake-ups spread",
+	{"wakeup_histogram", "Histogram of wakeup latencies",
 	 "wake-ups by how long they took, in powers of 2", histogram_columns,
 	 ARRAY_SIZE(histogram_columns)},
 	find_histogram,
@@ -400,8 +400,8 @@ static int find_awake_list(struct sonde_facts *out, struct sonde_run *run, ns_t 
 /* clang-format off */
 #define AWAKE_CAUSE_COLUMN {"cause", "WOKEN FOR", SONDE_COL_STRING, "what the interrupt was for"}
 #define AWAKE_COLUMNS                                                                              \
-	{"guest", "IN GUEST", SONDE_COL_NS, "until the interrupt's handler had made it ready"},    \
-	{"queue", "IN QUEUE", SONDE_COL_NS, "until it ran"}
+	{"guest", "IN GUEST", SONDE_COL_NS, "until the interrupt's handler had made it runnable"},    \
+	{"guest_run_delay", "GUEST RUN DELAY", SONDE_COL_NS, "run-queue delay of it"}
 /* clang-format on */
 
 static const struct sonde_column awake_list_columns[] = {
@@ -440,7 +440,7 @@ static const struct sonde_column awake_columns[] = {
 };
 
 const struct analysis wakeup_awake_analysis = {
-	{"wakeup_awake", "How long wake-ups took on vCPUs that were awake",
+	{"wakeup_awake", "Wakeup latency on vCPUs that were awake",
 	 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
 	 "not halted; the steps are "
 	 "means",

@@ -105,15 +105,13 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 	[WHY_COST] = {"cost", "COST", SONDE_COL_NS, "time it cost; 0 for what cannot be known"},
 	[WHY_SHARE] = {"share", "OF WINDOW", SONDE_COL_PPM, "of the window's length"},
 	[WHY_BEGIN] = {"begin", "FROM", SONDE_COL_TIME,
-		       "where to look: begin of its worst stretch"},
+		       "where to look: start of its worst case"},
 	[WHY_END] = {"end", "TO", SONDE_COL_TIME, "end of that"},
 	[WHY_KIND] =
 		{"kind", "KIND", SONDE_COL_STRING,
-		 "vcpu (was kept off the CPU), thread (likewise), hypervisor (its work for a VM), wait "
-		 "(for "
-		 "more than a timer), wakeup (how long they took), exit (one exit), unknown (what cannot "
-		 "be "
-		 "told, and what to record next time), attempt (a process of a guest spoke for a kernel)"},
+		 "vcpu (steal time), thread (run-queue delay), hypervisor (overhead of a VM), wait (for "
+		 "more than a timer), wakeup (latency), exit (one exit), unknown (what is not known, "
+		 "and what to record next time), attempt (a process of a guest spoke for a kernel)"},
 	[WHY_MACHINE] = {"machine", "MACHINE", SONDE_COL_MACHINE, "whom it is about"},
 	[WHY_VCPU] = {"vcpu", "VCPU", SONDE_COL_CPU, "its vCPU"},
 	[WHY_THREAD] = {"thread", "THREAD", SONDE_COL_THREAD, "its thread"},
@@ -128,7 +126,7 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 		 "of the cost (of a thread, what is not known is beside its cost); of what is unknown: of a vCPU's time, of a VM's waits, or how far off a clock may be"},
 	[WHY_COUNT] =
 		{"count", "TIMES", SONDE_COL_INT,
-		 "how many stretches, waits, wake-ups or exits these are; how many events were lost"},
+		 "how many times, waits, wake-ups or exits these are; how many events were lost"},
 	[WHY_CAUSE] =
 		{"cause", "CAUSE", SONDE_COL_STRING,
 		 "what was waited for, by what it was woken, or the exit's name; of what is unknown: cpus "

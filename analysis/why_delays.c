@@ -25,7 +25,7 @@ static const char *const class_words[NR_CLASSES] = {
 	[CLASS_OWN] = "others of its own machine had the CPU",
 	[CLASS_HYPERVISOR] = "hypervisors worked for its vCPU",
 	[CLASS_OTHER] = "other machines had the CPU",
-	[CLASS_QUOTA] = "its vCPU's quota was used up",
+	[CLASS_QUOTA] = "its vCPU was throttled",
 	[CLASS_IDLE] = "it was on its way to an idle CPU",
 	[CLASS_UNKNOWN] = "it is not known who had the CPU",
 };
@@ -284,7 +284,7 @@ static void say_cause(struct sentence *s, const struct losers *l, size_t at, boo
 	say_had_cpu(s, &culprit, cause->several_cpus ? -1 : cause->on);
 }
 
-/* " For 3.1 s of that the quota of its cgroup /limited was used up." */
+/* " For 3.1 s of that its cgroup /limited was throttled." */
 static void say_quota(struct sentence *s, const struct loser *loser)
 {
 	struct sonde_thread t;
@@ -294,12 +294,12 @@ static void say_quota(struct sentence *s, const struct loser *loser)
 	if (!loser->quota_ns)
 		return;
 	say_part(s, loser->quota_ns, loser->total_ns, false);
-	say(s, "the quota of its cgroup");
+	say(s, "its cgroup");
 	if (!sonde_cpu_get(s->run, loser->row, &vcpu) &&
 	    !sonde_thread_get(s->run, vcpu.host_thread, &t) &&
 	    !sonde_cgroup_get(s->run, t.cgroup, &cgroup) && *cgroup.path)
 		say(s, " %s", cgroup.path);
-	say(s, " was used up.");
+	say(s, " was throttled.");
 }
 
 /* The greatest one, and what besides it, or besides a quota, matters, too.  Of a thread an idle
@@ -326,9 +326,9 @@ static void say_worst(struct sentence *s, const struct loser *loser)
 	struct sonde_thread t;
 
 	if (loser->count == 1) {
-		say(s, " It was one stretch from ");
+		say(s, " It was one delay, from ");
 	} else {
-		say(s, " The worst stretch was ");
+		say(s, " The longest was ");
 		say_length(s, loser->worst.end - loser->worst.begin);
 		say(s, " from ");
 	}
@@ -386,15 +386,15 @@ static void say_inherited(struct sentence *s, const struct why *w, int64_t vcpu)
 	if (analysis_facts(&f, w->run, &vcpu_time_analysis, w->begin, w->end, &err))
 		return;
 	row = facts_find_rising(f, "vcpu", vcpu);
-	inherited = row < 0 ? 0 : facts_named(f, (size_t)row, "inherited").i;
+	inherited = row < 0 ? 0 : facts_named(f, (size_t)row, "inherited_steal").i;
 	if (inherited) {
 		char share[UNIT_TEXT];
 
 		say(s, " With ");
 		say_length(s, inherited);
-		say(s, " inherited from the vCPU that it was on, it lost ");
-		say_length(s, facts_named(f, (size_t)row, "lost").i);
-		say(s, " (%s).", unit_share(share, facts_named(f, (size_t)row, "lost_share").i));
+		say(s, " inherited from the vCPU that it was on, its total steal is ");
+		say_length(s, facts_named(f, (size_t)row, "total_steal").i);
+		say(s, " (%s).", unit_share(share, facts_named(f, (size_t)row, "total_steal_share").i));
 	}
 	sonde_facts_free(f);
 }
@@ -408,7 +408,7 @@ static void vcpu_verdict(struct why *w, const struct losers *l, const struct los
 	v = verdict_of(w, l, loser, "vcpu", cpu.machine);
 	v.vcpu = loser->row;
 	say_cpu(&v.says, loser->row);
-	say(&v.says, " was runnable but did not run for ");
+	say(&v.says, " had a steal time of ");
 	say_length(&v.says, loser->total_ns);
 	say_window(&v.says, w, loser);
 	say_quota(&v.says, loser);
@@ -489,7 +489,7 @@ static void thread_verdict(struct why *w, const struct losers *l, const struct l
 	say_thread(&v.says, loser->row);
 	say(&v.says, " of ");
 	say_machine(&v.says, t.machine);
-	say(&v.says, " was runnable but did not run for ");
+	say(&v.says, " had a run-queue delay of ");
 	say_length(&v.says, loser->total_ns);
 	say_window(&v.says, w, loser);
 	say_unseen(&v.says, loser);

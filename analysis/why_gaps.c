@@ -2,6 +2,7 @@
 /* Time of which nothing is known since events are missing, or were not recorded: each gap is told
  * once. */
 #include "analysis/by_machine.h"
+#include "analysis/losses.h"
 #include "analysis/unseen.h"
 #include "analysis/usage.h"
 #include "analysis/why.h"
@@ -26,20 +27,20 @@ struct lost {
 	int64_t events;	 /* that a tracer counted */
 	int64_t counted; /* places where one did */
 	int64_t gaps;	 /* the others */
-	ns_t begin, end; /* of the longest, as far as it is in the window */
-	int cpu;	 /* ... and where that is; -1 unknown */
+	ns_t begin, end; /* of the longest there, as far as it is in the window */
+	struct sonde_loss longest;
 };
 
 static bool take_loss(struct lost *lost, const struct sonde_loss *l, ns_t begin, ns_t end)
 {
 	ns_t from = l->begin > begin ? l->begin : begin, to = l->end < end ? l->end : end;
 
-	if (l->begin >= end || l->end < begin || (l->end == begin && l->begin < begin))
+	if (!loss_is_in(l, begin, end))
 		return false;
 	if (!(lost->counted + lost->gaps) || to - from > lost->end - lost->begin) {
 		lost->begin = from;
 		lost->end = to;
-		lost->cpu = l->cpu;
+		lost->longest = *l;
 	}
 	lost->counted += l->events > 0;
 	lost->gaps += l->events <= 0;
@@ -59,9 +60,11 @@ static struct lost lost_of(const struct why *w, const struct by_machine *losses,
 	return lost;
 }
 
-/* "host0's trace has 3 gaps, the longest of 2 ms on CPU 1 from 1.5" */
+/* "host0's trace has 3 gaps, the longest of 2 ms on CPU 1 from 1.5": all of it, as the table of
+ * losses has it, also what is outside the window. */
 static void say_places(struct sentence *s, const char *whose, const struct lost *lost)
 {
+	const struct sonde_loss *longest = &lost->longest;
 	int64_t nr = lost->counted + lost->gaps;
 	char text[UNIT_TEXT];
 
@@ -71,16 +74,16 @@ static void say_places(struct sentence *s, const char *whose, const struct lost 
 		    lost->events == 1 ? "" : "s", (long long)nr, nr == 1 ? "" : "s");
 	else
 		say(s, "%s's trace has %lld gap%s", whose, (long long)nr, nr == 1 ? "" : "s");
-	if (lost->end > lost->begin) {
+	if (longest->end > longest->begin) {
 		say(s, nr > 1 ? ", the longest of " : lost->counted ? ", for " : " of ");
-		say_length(s, lost->end - lost->begin);
+		say_length(s, ns_since(longest->end, longest->begin));
 	} else if (nr > 1) {
 		say(s, ", the first");
 	}
-	if (lost->cpu >= 0)
-		say(s, " on CPU %d", lost->cpu);
+	if (longest->cpu >= 0)
+		say(s, " on CPU %d", longest->cpu);
 	say(s, " from ");
-	say_time(s, lost->begin);
+	say_time(s, longest->begin);
 }
 
 /* Only what a tracer counted was lost in its buffers. */
@@ -129,7 +132,7 @@ static void say_unseen(struct sentence *s, const struct unseen *u, const struct 
 		 " Let its recording end after what is looked for."},
 		{u->never, "the host's trace should have events of CPUs and has none",
 		 " sonde info says what its files lack."},
-		{u->other, "it tells of no switch",
+		{u->other, "it has no switch",
 		 " sonde check counts, in the trace, the switches that it leaves out."},
 	};
 	ns_t sum = u->before + u->after + u->lost + u->never + u->other;

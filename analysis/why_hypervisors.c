@@ -95,7 +95,7 @@ static void say_nesting(const struct of_vms *nesting, int64_t vm, struct verdict
 		if (per_thousand < 0)
 			continue;
 		say(&v->says, " Each of its %s exits that ",
-		    unit_count(text, facts_named(f, rows[i], "handed").i));
+		    unit_count(text, facts_named(f, rows[i], "reflected").i));
 		say_machine(&v->says, facts_named(f, rows[i], "host").i);
 		say(&v->says, " had to handle cost %lld.%lld exits to ",
 		    (long long)per_thousand / 1000, (long long)per_thousand % 1000 / 100);

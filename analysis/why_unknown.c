@@ -53,7 +53,7 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 	else
 		say(&v.says,
 		    "its events, or its hosts', are missing. A trace had not begun, had ended, or "
-		    "has a gap there (sonde report -s loss).");
+		    "has a gap there (sonde report -t gap).");
 	why_add(w, &v);
 }
 
@@ -254,7 +254,7 @@ static void problems(struct why *w)
 	say(&v.says, "What is said here may lack something, for Sonde met ");
 	if (others)
 		say(&v.says,
-		    "%lld problems with the input. sonde report -s problem lists them. "
+		    "%lld problems with the input. sonde report -t problem lists them. "
 		    "The first: ",
 		    (long long)others + 1);
 	else

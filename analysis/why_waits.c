@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What vCPUs waited for besides timers, and how long it took until their guests went on. */
+/* What vCPUs were blocked on besides timers, and how long it took until their guests went on. */
 #include "analysis/why.h"
 #include "base/units.h"
 #include "model/context.h"
@@ -154,11 +154,11 @@ static void say_slowest_step(struct sentence *s, const struct sonde_facts *wakeu
 	static const struct {
 		const char *column, *words;
 	} steps[] = {
-		{"below", "the machine that it runs in had to be woken"},
-		{"to_cpu", "its vCPU's thread had to get a CPU"},
-		{"to_entry", "its hypervisor had to enter it"},
-		{"guest", "its kernel had to make a thread ready"},
-		{"queue", "that thread had to wait for its turn"},
+		{"host_wakeup", "its host had to be woken"},
+		{"run_delay", "its vCPU's thread waited for a CPU"},
+		{"entry", "KVM had to enter the guest"},
+		{"guest", "its kernel had to make a thread runnable"},
+		{"guest_run_delay", "that thread waited for a vCPU"},
 	};
 	size_t greatest = 0;
 	int64_t length;

@@ -136,7 +136,7 @@ void say_culprit(struct sentence *s, const struct culprit *c)
 		return;
 	case SONDE_MODE_IRQ:
 	case SONDE_MODE_SOFTIRQ:
-		say(s, c->mode == SONDE_MODE_IRQ ? "interrupts of " : "soft interrupts of ");
+		say(s, c->mode == SONDE_MODE_IRQ ? "hardirqs of " : "softirqs of ");
 		say_machine(s, c->machine);
 		return;
 	case SONDE_MODE_HYPERVISOR:

@@ -210,3 +210,32 @@ int contain_constraints(struct constraints *out, const struct clock_model *model
 	}
 	return ret ? ret : keep_best(out, &best);
 }
+
+void contain_count(const struct clock_model *model, const struct tick_list *events,
+		   const struct ranges *r, uint64_t near, uint64_t *tested, uint64_t *outside)
+{
+	const struct clock_piece *piece = model->pieces, *end = piece + model->nr_pieces;
+	struct place p = {0};
+
+	*tested = *outside = 0;
+	for (size_t i = 0; i < events->nr && model->nr_pieces; i++) {
+		__int128 y;
+		uint64_t lo, hi;
+
+		while (piece + 1 < end && piece[1].from <= events->list[i])
+			piece++;
+		y = on_piece(piece, events->list[i]);
+		lo = clamp_tick(y - piece->bound_ns);
+		hi = clamp_tick(y + piece->bound_ns);
+		if (piece->bound_ns == CLOCK_NO_BOUND || lo < r->from || hi > r->to)
+			continue;
+		move_to(&p, r, lo, hi);
+		if (p.ending >= p.begun) {
+			if (!p.ending || p.ending == r->nr ||
+			    r->list[p.ending].begin - r->list[p.ending - 1].end > near)
+				continue;
+			++*outside;
+		}
+		++*tested;
+	}
+}

@@ -42,4 +42,12 @@ void ranges_release(struct ranges *r);
 int contain_constraints(struct constraints *out, const struct clock_model *model,
 			const struct tick_list *events, const struct ranges *r, uint64_t *outside);
 
+/*
+ * How many of @events are, within their bounds, in no range (*@outside), of those that this can be
+ * told of (*@tested): between ranges that are more than @near apart the parent may have recorded
+ * nothing.
+ */
+void contain_count(const struct clock_model *model, const struct tick_list *events,
+		   const struct ranges *r, uint64_t near, uint64_t *tested, uint64_t *outside);
+
 #endif

@@ -140,7 +140,7 @@ const char *clock_method_name(const struct clock_model *c)
 		[CLOCK_METHOD_CONTAINMENT] = "containment",
 		[CLOCK_METHOD_READINGS] = "clock readings",
 		[CLOCK_METHOD_READINGS_CONTAINMENT] = "clock readings",
-		[CLOCK_METHOD_TOLD] = "told",
+		[CLOCK_METHOD_TOLD] = "given",
 	};
 	const char *kinds = c->method >= CLOCK_METHOD_PAIRS && c->method < CLOCK_METHOD_TOLD
 				    ? kinds_of_evidence(c)

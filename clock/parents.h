@@ -45,7 +45,8 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 bool parents_complete(const struct candidate *list, unsigned nr);
 
 /* Finds the rest by containment; what nothing tells is left PARENT_UNKNOWN. */
-int parents_search(struct candidate *list, unsigned nr, struct stop *stop, struct error *err);
+int parents_search(struct candidate *list, unsigned nr, struct problems *problems,
+		   struct stop *stop, struct error *err);
 
 void parents_release(struct candidate *list, unsigned nr);
 

@@ -133,7 +133,7 @@ static enum exit_code run_agent(const struct invocation *inv)
 	allow_many_files(&usual);
 	if (geteuid())
 		say((void *)inv,
-		    "only root can record: who asks will be told that it cannot be done");
+		    "only root can record: who asks gets an error");
 	if (a.module && access(MODULE_DEVICE, F_OK))
 		say((void *)inv, MODULE_DEVICE
 		    " is not there, nothing can be sent until it is: " MODULE_DEVICE_HINT);
@@ -149,7 +149,7 @@ const struct command agent_command = {
 	.operands = "",
 	.about =
 		"Serves vsock and the virtio-serial port " LINK_PORT_NAME ", whichever there is,\n"
-		"unless told where to listen. Guests of this machine are found and recorded too.\n",
+		"unless options say where to listen. Guests of this machine are found and recorded too.\n",
 	.options = rows,
 	.nr_options = ARRAY_SIZE(rows),
 	.values_bytes = sizeof(struct options),

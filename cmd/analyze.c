@@ -111,7 +111,7 @@ static void print_counts(FILE *out, const struct sonde_analyze_result *r)
 
 static char *left_out_text(const struct sonde_analyze_result *r, const char *output, char *buf)
 {
-	snprintf(buf, LEFT_OUT_ROOM, "%u trace%s left out; sonde report %s -s left_out says why",
+	snprintf(buf, LEFT_OUT_ROOM, "%u trace%s left out; sonde report %s -t left_out says why",
 		 r->left_out, r->left_out == 1 ? " is" : "s are", output);
 	return buf;
 }

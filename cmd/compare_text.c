@@ -65,7 +65,7 @@ static void print_change(const struct invocation *inv, const struct sonde_facts 
 	snprintf(lead, sizeof(lead), "%12s  ",
 		 value_text(f, row, "change", true, change, sizeof(change)));
 	if (says_nothing(f, row))
-		snprintf(limits, sizeof(limits), "limits of the change cannot be told");
+		snprintf(limits, sizeof(limits), "limits of the change are not known");
 	else
 		snprintf(limits, sizeof(limits), "the change is %s to %s",
 			 value_text(f, row, "low", true, low, sizeof(low)),
@@ -159,7 +159,7 @@ static void print_absent(const struct invocation *inv, const struct sonde_facts 
 		if (first < row || goes_with_machine(f, row))
 			continue;
 		if (!nr++)
-			screen_title(&inv->screen, "In one of the runs only");
+			screen_title(&inv->screen, "In one of the histories only");
 		snprintf(text, sizeof(text), "%s: absent in %s", who_text(f, row, who, sizeof(who)),
 			 inv->operands[after]);
 		paragraph_print(&inv->screen, "  ", text);
@@ -236,7 +236,7 @@ static void print_doubts(const struct invocation *inv, const struct comparison *
 
 	if (sonde_run_ticks_are_ns(p->runs[0]) != sonde_run_ticks_are_ns(p->runs[1]))
 		why = "rates per second and per cycle do not compare, and what is unknown does not";
-	snprintf(text, sizeof(text), "Of %s measure%s it cannot be told whether they changed: %s.",
+	snprintf(text, sizeof(text), "Of %s measure%s it is not known whether they changed: %s.",
 		 unit_count(number, (int64_t)nr), nr == 1 ? "" : "s", why);
 	paragraph_print(&inv->screen, "", text);
 	for (size_t row = 0; row < sonde_facts_nr_rows(p->facts); row++) {

@@ -11,13 +11,13 @@ static enum exit_code complain_unpaired(const struct invocation *inv,
 {
 	if (!p->begins && opt->to)
 		return complain(inv, EXIT_USAGE,
-				"--from: nothing marked \"%s\" in that time; sonde report -s mark "
+				"--from: nothing marked \"%s\" in that time; sonde report -t mark "
 				"lists marks",
 				opt->from);
 	if (!p->begins)
 		return complain(
 			inv, EXIT_USAGE,
-			"--from: no span \"%s\" begins in that time (sonde report -s mark lists "
+			"--from: no span \"%s\" begins in that time (sonde report -t mark lists "
 			"marks); between two marks, say --to, too",
 			opt->from);
 	return complain(inv, EXIT_USAGE, "no mark \"%s\" follows a mark \"%s\" in that time",

@@ -228,8 +228,8 @@ static void print_legend(const struct invocation *inv, const struct sonde_facts 
 		{"runs", "its code ran"},
 		{"hypervisor", "a hypervisor worked for its vCPU"},
 		{"irq", "handlers of interrupts ran upon it"},
-		{"off cpu", "its kernel took it for running, others had the CPU"},
-		{"queued", "ready, it waited for a CPU of its machine"},
+		{"steal", "its kernel took it for running, others had the CPU"},
+		{"queued", "runnable, it waited for a CPU of its machine"},
 		{"waits", "asleep, until an interrupt or what is not known woke it"},
 	};
 	char text[500];

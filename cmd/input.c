@@ -153,7 +153,7 @@ static void tell_clipped(const struct invocation *inv, struct sonde_run *run, co
 	     !sticks_out(run, comma + 1, strlen(comma + 1))))
 		return;
 	complain(inv, EXIT_DONE,
-		 "--%s: the run lasts from %s to %s only; the rest of \"%s\" is left out", option,
+		 "--%s: the history lasts from %s to %s only; the rest of \"%s\" is left out", option,
 		 unit_time(from, sonde_run_begin(run), is_ns),
 		 unit_time(to, sonde_run_end(run), is_ns), text);
 }

@@ -103,7 +103,7 @@ int live_open(struct live **out, struct error *err)
 		return fail(
 			err, -EACCES,
 			"what this machine does now is read from its kernel, for which one has to "
-			"be root; a run that was recorded can be looked at by anybody: sonde top "
+			"be root; a history can be looked at by anybody: sonde top "
 			"run.sonde");
 	ret = tracefs_usable(tracing, sizeof(tracing), err);
 	if (ret)

@@ -108,7 +108,7 @@ const struct command mark_command = {
 		 "trace\n"
 		 "that its host records has it, with the guest's thread (sonde events, sonde "
 		 "report\n"
-		 "-s mark).  With a command the time that it takes is marked.  C programs do the "
+		 "-t mark).  With a command the time that it takes is marked.  C programs do the "
 		 "same\n"
 		 "with <sonde/mark.h>, which needs nothing else.  A text has at most 32 bytes.\n"
 		 "Outside a KVM guest nothing is sent, and nothing fails.\n",

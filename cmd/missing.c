@@ -2,6 +2,7 @@
 #include "cmd/missing.h"
 
 #include "analysis/facts.h"
+#include "analysis/losses.h"
 #include "analysis/unseen.h"
 #include "base/figure.h"
 #include "base/units.h"
@@ -79,7 +80,7 @@ static void print_gaps(const struct invocation *inv, const char *lead, struct so
 	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
 		int64_t length = ns_common(l.begin, l.end, begin, end);
 
-		if (l.begin >= end || l.end < begin)
+		if (!loss_is_in(&l, begin, end))
 			continue;
 		nr++;
 		if (!hides_more(run, &l, length, &worst, most))
@@ -93,7 +94,7 @@ static void print_gaps(const struct invocation *inv, const char *lead, struct so
 	if (nr > 1)
 		snprintf(more, sizeof(more), ", and in %" PRId64 " more gap%s", nr - 1,
 			 nr == 2 ? "" : "s");
-	snprintf(text, sizeof(text), "%s%s: sonde report -s loss", loss, more);
+	snprintf(text, sizeof(text), "%s%s: sonde report -t gap", loss, more);
 	paragraph_print(&inv->screen, lead, text);
 }
 
@@ -106,7 +107,7 @@ void missing_print_of(const struct invocation *inv, const char *lead, struct son
 	print_gaps(inv, lead, run, begin, end);
 	if (nr)
 		fprintf(inv->screen.out,
-			"%s%" PRId64 " trace%s left out: sonde report -s left_out says why\n", lead,
+			"%s%" PRId64 " trace%s left out: sonde report -t left_out says why\n", lead,
 			nr, nr == 1 ? " is" : "s are");
 }
 

@@ -8,7 +8,7 @@
 
 /* What a section is called; NULL if there is none. */
 const char *report_title(const char *section);
-/* --section help, as text and as JSON with all columns. */
+/* --table help, as text and as JSON with all columns. */
 void report_sections_list(FILE *out);
 void report_sections_json(FILE *out);
 

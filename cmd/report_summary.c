@@ -8,27 +8,24 @@
 
 #include <inttypes.h>
 
-/* Who lost less of the window than this is not worth a sentence. */
+/* Less than this of the window is not worth a line. */
 #define LEAST_LOST_PPM 10000
 
-/* The begin of its sentence; a nested VM's vCPU also loses what those that it is on lose. */
+/* The begin of its line; a nested VM's vCPU inherits the steal time of those that it is on. */
 static void print_lost(const struct invocation *inv, const struct sonde_facts *vcpus, size_t row,
 		       const char *name, bool is_ns)
 {
-	int64_t inherited = facts_named(vcpus, row, "inherited").i;
+	int64_t inherited = facts_named(vcpus, row, "inherited_steal").i;
 	char text[UNIT_TEXT], share[UNIT_TEXT];
 
-	screen_say(&inv->screen, "%s", name);
+	screen_say(&inv->screen, "%s: ", name);
 	if (inherited) {
-		fprintf(inv->screen.out, " lost %s (%s), ",
-			unit_length(text, facts_named(vcpus, row, "lost").i, is_ns),
-			unit_share(share, facts_named(vcpus, row, "lost_share").i));
-		fprintf(inv->screen.out, "%s of it inherited;\n ",
+		fprintf(inv->screen.out, "%s total steal (%s), ",
+			unit_length(text, facts_named(vcpus, row, "total_steal").i, is_ns),
+			unit_share(share, facts_named(vcpus, row, "total_steal_share").i));
+		fprintf(inv->screen.out, "%s of it inherited;\n  ",
 			unit_length(text, inherited, is_ns));
 	}
-	fputs(inherited ? " it was ready to run but did not for "
-			: " was ready to run but did not for ",
-	      inv->screen.out);
 }
 
 static void print_culprits(const struct invocation *inv, struct sonde_run *run,
@@ -61,11 +58,11 @@ static void print_culprits(const struct invocation *inv, struct sonde_run *run,
  * window. */
 static int64_t next_loser(const struct sonde_facts *vcpus, int64_t last)
 {
-	int64_t before = last < 0 ? INT64_MAX : facts_named(vcpus, (size_t)last, "lost_share").i;
+	int64_t before = last < 0 ? INT64_MAX : facts_named(vcpus, (size_t)last, "total_steal_share").i;
 	int64_t next = -1, most = LEAST_LOST_PPM - 1;
 
 	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {
-		int64_t share = facts_named(vcpus, v, "lost_share").i;
+		int64_t share = facts_named(vcpus, v, "total_steal_share").i;
 		bool comes = share < before || (share == before && (int64_t)v > last);
 
 		if (comes && share > most) {
@@ -76,7 +73,7 @@ static int64_t next_loser(const struct sonde_facts *vcpus, int64_t last)
 	return next;
 }
 
-/* A sentence per vCPU that was kept off the CPU, who lost most first. */
+/* A line per vCPU that has steal time, the most first. */
 static void print_losers(const struct invocation *inv, struct sonde_run *run,
 			 const struct sonde_facts *vcpus, const struct sonde_facts *pairs)
 {
@@ -84,17 +81,17 @@ static void print_losers(const struct invocation *inv, struct sonde_run *run,
 	int64_t v = next_loser(vcpus, -1);
 
 	if (v >= 0)
-		screen_title(&inv->screen, "Who was kept off the CPU");
+		screen_title(&inv->screen, "Steal time of vCPUs");
 	for (; v >= 0; v = next_loser(vcpus, v)) {
 		int64_t vcpu = facts_named(vcpus, (size_t)v, "vcpu").i;
-		int64_t ready = facts_named(vcpus, (size_t)v, "preempted").i;
+		int64_t ready = facts_named(vcpus, (size_t)v, "steal").i;
 		char name[80], text[UNIT_TEXT], percent[UNIT_TEXT];
 
 		sonde_cpu_label(run, vcpu, name, sizeof(name));
 		print_lost(inv, vcpus, (size_t)v, name, is_ns);
-		fprintf(inv->screen.out, "%s (%s)%s\n", unit_length(text, ready, is_ns),
-			unit_share(percent, facts_named(vcpus, (size_t)v, "share").i),
-			ready ? ", because of" : "");
+		fprintf(inv->screen.out, "%s steal time (%s)%s\n", unit_length(text, ready, is_ns),
+			unit_share(percent, facts_named(vcpus, (size_t)v, "steal_share").i),
+			ready ? ", by culprit" : "");
 		print_culprits(inv, run, pairs, vcpu, is_ns);
 	}
 }

@@ -6,9 +6,9 @@
 
 /* What the phases of a start or an end leave to JSON. */
 /* clang-format off */
-#define PHASE_HIDE {"begin", "doubt", "waits_for_time", "evidence"}
+#define PHASE_HIDE {"begin", "doubt", "blocked_on_time", "evidence"}
 /* ... and which of them a line explains. */
-#define PHASE_EXPLAIN {"own", "hypervisor", "vmm", "host", "waits", "waits_for"}
+#define PHASE_EXPLAIN {"guest_mode", "kvm", "vmm", "host", "waits", "blocked_on"}
 /* clang-format on */
 
 const struct topic topics[] = {
@@ -17,16 +17,16 @@ const struct topic topics[] = {
 	 .nothing = "no vCPU waited",
 	 .sections = {{.name = "vcpu_state",
 		       .explain = {"kernel", "guest", "nested", "kvm", "vmm", "halting", "nesting",
-				   "outer_irq", "inherited", "ready", "preempted", "throttled",
-				   "ready_unknown"}},
+				   "host_irq", "inherited_steal", "queued", "preempted", "throttled",
+				   "steal_unknown"}},
 		      {.name = "wait", .hide = {"evidence"}, .explain = {"cause", "polled"}}}},
 	{.name = "wakeup",
 	 .about = "how long it took from a wake-up until the guest's thread ran",
 	 .nothing = "no vCPU was woken",
 	 .sections = {{.name = "wakeup",
-		       .explain = {"below", "to_cpu", "to_entry", "guest", "queue"}},
+		       .explain = {"host_wakeup", "run_delay", "entry", "guest", "guest_run_delay"}},
 		      {.name = "wakeup_list"},
-		      {.name = "wakeup_awake", .explain = {"guest", "queue"}},
+		      {.name = "wakeup_awake", .explain = {"guest", "guest_run_delay"}},
 		      {.name = "wakeup_awake_list"},
 		      {.name = "wakeup_histogram"}},
 	 .drawn = "wakeup_histogram"},
@@ -35,10 +35,10 @@ const struct topic topics[] = {
 	 .nothing = "nothing was preempted",
 	 .sections = {{.name = "vcpu_time",
 		       .hide = {"parent"},
-		       .explain = {"on_cpu", "preempted", "inherited", "lost"}},
+		       .explain = {"on_cpu", "steal", "inherited_steal", "total_steal"}},
 		      {.name = "steal",
-		       .explain = {"guest", "unit", "found", "ready", "slice", "wakeup", "class",
-				   "moved", "quota"}},
+		       .explain = {"guest", "unit", "steal", "queued", "slice", "wakeup", "class",
+				   "migrated", "throttled"}},
 		      {.name = "preemption", .explain = {"mode"}},
 		      {.name = "preemption_victim", .hide = {"share"}},
 		      {.name = "thread_delay", .hide = {"share"}, .explain = {"in_guest"}}}},
@@ -50,7 +50,7 @@ const struct topic topics[] = {
 		       .hide = {"reason", "max_at"},
 		       .explain = {"from", "total", "user_count", "user"}},
 		      {.name = "exit_cause", .hide = {"reason", "max_at"}},
-		      {.name = "nesting", .explain = {"handed", "follow", "per_thousand", "mean"}}},
+		      {.name = "nesting", .explain = {"reflected", "follow", "per_thousand", "mean"}}},
 	 .drawn = "exit_histogram"},
 	{.name = "io",
 	 .about =
@@ -60,7 +60,7 @@ const struct topic topics[] = {
 	 .sections = {{.name = "io",
 		       .explain = {"kind", "depth", "queue", "submit", "wake", "vmm", "disk",
 				   "inject", "deliver", "finish", "undivided"}},
-		      {.name = "io_leg", .whole = true},
+		      {.name = "io_stage", .whole = true},
 		      {.name = "io_list", .hide = {"cpu", "sector", "worker", "sender"}},
 		      {.name = "io_step", .hide = {"machine", "thread"}, .whole = true}},
 	 .drawn = "io_histogram"},
@@ -84,8 +84,8 @@ const struct topic topics[] = {
 	 .about = "what VMs are like, and which are alike",
 	 .nothing = "there was no VM",
 	 .sections = {{.name = "vms",
-		       .explain = {"group", "silhouette", "own", "kvm", "vmm", "halting", "nesting",
-				   "outer_irq", "lost", "exits", "waits", "wait_length"},
+		       .explain = {"group", "silhouette", "guest_mode", "kvm", "vmm", "halting", "nesting",
+				   "host_irq", "total_steal", "exits", "waits", "wait_length"},
 		       .whole = true}}},
 };
 const unsigned nr_topics = ARRAY_SIZE(topics);

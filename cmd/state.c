@@ -227,7 +227,7 @@ static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 		return complain(inv, EXIT_USAGE, "--at: %s", err.text);
 	if (at < sonde_run_begin(run) || at >= sonde_run_end(run))
 		return complain(inv, EXIT_USAGE,
-				"--at %s lies outside the run, which lasts from %s to %s%s",
+				"--at %s lies outside the history, which lasts from %s to %s%s",
 				opt->at ? opt->at : "",
 				unit_time(from, sonde_run_begin(run), is_ns),
 				unit_time(to, sonde_run_end(run), is_ns),

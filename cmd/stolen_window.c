@@ -173,11 +173,11 @@ char *stolen_about(const struct stolen_window *w, char *buf, size_t room)
 		nr_lost = c->end.lost > nr_lost ? c->end.lost : nr_lost;
 		missed += c->missed;
 	}
-	snprintf(buf, room, "%s told, within %s; %s%s%s", unit_length(span, longest, true),
+	snprintf(buf, room, "%s reported, within %s; %s%s%s", unit_length(span, longest, true),
 		 unit_length(bound, bound_ns, true),
 		 nr_lost ? unit_count(lost, (int64_t)nr_lost) : "nothing lost",
-		 nr_lost ? " events LOST by the host" : "",
-		 missed ? "; more stretches than the ring has room for" : "");
+		 nr_lost ? " events lost by the host" : "",
+		 missed ? "; more intervals than the ring has room for" : "");
 	return buf;
 }
 

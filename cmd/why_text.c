@@ -293,7 +293,7 @@ static void print_attempts(const struct invocation *inv, const struct question *
 
 /* ---- no verdict ----------------------------------------------------------------------------- */
 
-/* Where nobody knows what ran, nobody knows who was kept from it. */
+/* Where nobody knows what ran, nobody knows what was delayed. */
 static void print_nothing(const struct invocation *inv, const struct question *q, int64_t begin,
 			  int64_t end)
 {
@@ -301,11 +301,11 @@ static void print_nothing(const struct invocation *inv, const struct question *q
 	struct not_known of;
 
 	if (not_known_find(&of, q->run, begin, end) || (of.time_ns && of.time_ns == of.all_ns)) {
-		fputs("\nWho was kept from running is not known: no trace shows what CPUs ran.\n",
+		fputs("\nSteal time and run-queue delay are not known: no trace shows what CPUs ran.\n",
 		      inv->screen.out);
 		return;
 	}
-	fprintf(inv->screen.out, "\n%s%s was kept from running%s.\n",
+	fprintf(inv->screen.out, "\n%s%s was delayed%s.\n",
 		of.time_ns ? "As far as the traces show, nothing" : "Nothing",
 		opt->task ? " of that name" : "", opt->slower_than ? " that long" : "");
 }

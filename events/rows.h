@@ -71,7 +71,7 @@ enum event_need {
 	EVENT_RARE,   /* many kernels are built without it: its absence is not worth a word */
 };
 
-/* One event that a recorder may switch on.  Floods that no analysis asks for have none: kvm_pio,
+/* One event that a recorder may switch on.  Floods that no analysis needs have none: kvm_pio,
  * kvm_page_fault, kvm_emulate_insn, kvm_eoi.  A user can add them. */
 struct event_record {
 	const char *system; /* ftrace's; NULL ends the list */

@@ -133,7 +133,7 @@ static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
 			     cpu.number, shares[i].value);
 	}
 	if (sum != length)
-		find(c, "physical CPU %d: its states last %lld in all, the run %lld", cpu.number,
+		find(c, "physical CPU %d: its states last %lld in all, the history %lld", cpu.number,
 		     (long long)sum, (long long)length);
 	free(shares);
 }
@@ -212,7 +212,7 @@ static void tell_refused(struct check *c, struct sonde_run *run)
 		remark(c,
 		       "%lld hypercalls of guests that no kernel made, or too many of, were "
 		       "refused, "
-		       "most of them of %s (sonde report -s refused)",
+		       "most of them of %s (sonde report -t refused)",
 		       (long long)nr, m.name);
 }
 
@@ -244,7 +244,7 @@ static void tell_gaps(struct check *c, const struct sonde_run *run)
 	if (nr)
 		remark(c,
 		       "events are missing in %s gap%s, of %s of CPU time in all; what these CPUs "
-		       "did then is unknown (sonde report -s loss)",
+		       "did then is unknown (sonde report -t gap)",
 		       unit_count(gaps, nr), nr == 1 ? "" : "s",
 		       unit_length(length, sum, c->ticks_are_ns));
 }
@@ -351,7 +351,7 @@ static void tell_holes(struct check *c, const char *path, struct holes *h)
 		remark(c,
 		       "%s: the kernel records no switch away from some threads, %s of %s: what "
 		       "CPUs did "
-		       "after them and who waited for these CPUs is unknown there. sonde report -s loss "
+		       "after them and who waited for these CPUs is unknown there. sonde report -t gap "
 		       "may list it as a gap",
 		       path, unit_count(mute, (int64_t)h->mute), switches);
 }
@@ -390,7 +390,7 @@ static void tell_loss(struct check *c, const char *path, const struct trace_loss
 	if (l->unknown)
 		find(c,
 		     "%s: there are gaps, and nothing says how many events each of them lacks: sonde "
-		     "analyze it, and sonde report -s loss says on which CPUs, from when to when",
+		     "analyze it, and sonde report -t gap says on which CPUs, from when to when",
 		     path);
 }
 

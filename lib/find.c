@@ -145,7 +145,7 @@ static void suspect_unfinished(struct found *f, const char *path)
 {
 	suspect(f, path,
 		"%s has only the raw parts of a trace, as a recorder leaves them that was killed; "
-		"sonde record --recover joins those of a run directory",
+		"sonde record --recover joins those of a recording",
 		path);
 }
 

@@ -279,7 +279,7 @@ int agent_run(const struct agent_options *opt, struct error *err)
 	for (unsigned i = 0; i < CONNS_MAX; i++) {
 		if (!a.conns[i])
 			continue;
-		conn_end_job(a.conns[i], "its agent was told to end");
+		conn_end_job(a.conns[i], "its agent was asked to end");
 		close_conn(&a, &a.conns[i], "the agent ends");
 	}
 	port_close(&a.port);

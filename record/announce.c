@@ -165,7 +165,7 @@ bool announce_line(struct announce *a, const char *line, struct announcement *ou
 	event = event ? event : strstr(line, ": kvm_exit: reason ");
 	if (event)
 		note_exit(a, line, event);
-	else if (strstr(line, " [LOST ")) /* which exits were among them nobody knows */
+	else if (strstr(line, " [LOST ")) /* words: the kernel's.  Which exits were among them nobody knows */
 		memset(a->exits, 0, sizeof(a->exits));
 	return false;
 }

@@ -227,7 +227,7 @@ bool booted_parse_loss(struct booted_losses *losses, const char *line)
 		losses->header = written > there ? written - there : 0;
 		return true;
 	}
-	if (sscanf(line, "CPU:%*u [LOST %20llu EVENTS]", &lost) != 1)
+	if (sscanf(line, "CPU:%*u [LOST %20llu EVENTS]", &lost) != 1) /* words: the kernel's */
 		return false;
 	losses->lines = lost < UINT64_MAX - losses->lines ? losses->lines + lost : UINT64_MAX;
 	return true;

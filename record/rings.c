@@ -80,7 +80,7 @@ static void tell_of_two(const struct rings *r, int pid, int other)
 	snprintf(
 		text, sizeof(text),
 		"the VMs of processes %d and %d have the same ivshmem memory: whose the rings in it "
-		"are cannot be told, and they are not read; give each VM a device of its own",
+		"are is not known, and they are not read; give each VM a device of its own",
 		pid, other);
 	notice(r, text);
 }

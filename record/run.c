@@ -155,7 +155,7 @@ static int open_locked(const char *path, struct error *err)
 	int code;
 
 	if (dir < 0)
-		return fail(err, -errno, "cannot open the run directory %s: %s", path,
+		return fail(err, -errno, "cannot open the recording %s: %s", path,
 			    strerror(errno));
 	if (!flock(dir, LOCK_EX | LOCK_NB))
 		return dir;
@@ -195,11 +195,11 @@ static void release(struct run *run)
 static int make_directory(struct run *run, const char *path, struct error *err)
 {
 	if (snprintf(run->path, sizeof(run->path), "%s", path) >= (int)sizeof(run->path))
-		return fail(err, -ENAMETOOLONG, "the path of the run directory is too long: %.200s",
+		return fail(err, -ENAMETOOLONG, "the path of the recording is too long: %.200s",
 			    path);
 	run->made = !mkdir(run->path, 0755);
 	if (!run->made && errno != EEXIST)
-		return fail(err, -errno, "cannot make the run directory %s: %s", run->path,
+		return fail(err, -errno, "cannot make the recording %s: %s", run->path,
 			    strerror(errno));
 	run->dir = open_locked(run->path, err);
 	if (run->dir < 0)
@@ -514,7 +514,7 @@ int run_recover(const char *path, unsigned *done, struct error *err)
 	ret = recover_all(path, dir, root, done, err);
 	state = json_string_value(json_object_get(root, "state"));
 	if (!known && !*done && !ret) {
-		ret = fail(err, -ENOENT, "%s is no run directory: it has no " MANIFEST, path);
+		ret = fail(err, -ENOENT, "%s is no recording: it has no " MANIFEST, path);
 	} else if (*done || ret || !state || !strcmp(state, "recording")) {
 		json_object_set_new(root, "state", json_string("partial"));
 		saved = write_manifest(path, dir, root, ret ? NULL : err);

@@ -152,7 +152,7 @@ static int parse_ticks(const struct time_base *base, const char *text, ns_t *out
 			    text);
 	if (!base->l0)
 		return fail(err, -EINVAL,
-			    "\"tsc:%s\" cannot be used: this run does not keep how its tracer "
+			    "\"tsc:%s\" cannot be used: this history does not keep how its tracer "
 			    "counted",
 			    text);
 	*out = clock_to_l0(base->l0, (ticks_t){ticks});
@@ -231,7 +231,7 @@ static int clip_window(const struct time_base *base, const char *text, ns_t *beg
 	/* First: with one side left out, the other one is compared with an end of the run. */
 	if (*end <= base->begin || *begin >= base->end)
 		return fail(err, -ERANGE,
-			    "the window \"%s\" is outside the run, which lasts from %s to %s%s",
+			    "the window \"%s\" is outside the history, which lasts from %s to %s%s",
 			    text, unit_time(from, base->begin, base->ticks_are_ns),
 			    unit_time(to, base->end, base->ticks_are_ns), hint);
 	if (*begin > *end)

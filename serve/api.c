@@ -20,7 +20,7 @@ static const struct endpoint endpoints[] = {
 	{"time",     JSON,   LINE_QUICK,  answer_time},
 	{"changes",  JSON,   LINE_SLOW,   answer_changes},
 	{"load",     JSON,   LINE_SLOW,   answer_load},
-	{"facts",    JSON,   LINE_SLOW,   answer_facts},
+	{"table",    JSON,   LINE_SLOW,   answer_facts},
 	{"path",     JSON,   LINE_SLOW,   answer_path},
 	{"exits",    JSON,   LINE_SLOW,   answer_exits},
 	{"arrows",   JSON,   LINE_SLOW,   answer_arrows},

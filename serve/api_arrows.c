@@ -261,7 +261,7 @@ int answer_arrows(struct call *c, struct error *err)
 	a.begin = c->begin + (a.begin < 0 ? 0 : a.begin);
 	a.end = c->begin + (a.end > c->length ? c->length : a.end);
 	if (a.begin >= a.end)
-		return fail(err, -EINVAL, "the window lies outside of the run");
+		return fail(err, -EINVAL, "the window lies outside of the history");
 	a.max = (unsigned)max;
 	a.walked_max = a.max * ARROWS_WALKED_EACH;
 	json_begin_object(&j, NULL);

@@ -104,7 +104,7 @@ static int get_extent(const struct call *c, int64_t *begin, int64_t *end, int64_
 		return ret;
 	*begin = c->begin + (*begin < 0 ? 0 : *begin);
 	*end = c->begin + (*end > c->length ? c->length : *end);
-	return *begin < *end ? 0 : fail(err, -EINVAL, "the window lies outside of the run");
+	return *begin < *end ? 0 : fail(err, -EINVAL, "the window lies outside of the history");
 }
 
 static const struct sonde_analysis *find_analysis(const char *name)

@@ -158,7 +158,7 @@ static void write_clocks(struct json *j, const struct call *c)
 /* [machine, cpu, begin, end, events] each. */
 static void write_losses(struct json *j, const struct call *c)
 {
-	json_begin_array(j, "losses");
+	json_begin_array(j, "gaps");
 	for (int64_t row = 0; row < sonde_nr_losses(c->run) && row < LOSSES_MAX; row++) {
 		struct sonde_loss loss;
 
@@ -172,7 +172,7 @@ static void write_losses(struct json *j, const struct call *c)
 		json_end(j);
 	}
 	json_end(j);
-	json_int(j, "nr_losses", sonde_nr_losses(c->run));
+	json_int(j, "nr_gaps", sonde_nr_losses(c->run));
 }
 
 static void write_problems(struct json *j, const struct call *c)
@@ -197,7 +197,7 @@ static void write_analyses(struct json *j)
 	unsigned nr;
 	const struct sonde_analysis *const *list = sonde_analyses(&nr);
 
-	json_begin_array(j, "analyses");
+	json_begin_array(j, "tables");
 	for (unsigned i = 0; i < nr; i++) {
 		json_begin_object(j, NULL);
 		json_str(j, "name", list[i]->name);
@@ -309,7 +309,7 @@ static int answer_list(struct call *c, int64_t nr_rows, write_cells *write, stru
 		return nr;
 	for (int i = 0; i < nr; i++) {
 		if (rows[i] >= nr_rows)
-			return fail(err, -EINVAL, "rows has %u, which the run does not", rows[i]);
+			return fail(err, -EINVAL, "rows has %u, which the history does not", rows[i]);
 	}
 	json_begin_array(&j, NULL);
 	for (int i = 0; i < nr; i++)

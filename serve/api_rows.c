@@ -227,7 +227,7 @@ int answer_rows(struct call *c, struct error *err)
 		nr = request_list(c->request, "attrs", attrs, ROWS_MAX, err);
 	for (int i = 0; i < nr; i++) {
 		if (attrs[i] >= sonde_nr_attrs(c->run))
-			return fail(err, -EINVAL, "attrs has %u, which the run does not", attrs[i]);
+			return fail(err, -EINVAL, "attrs has %u, which the history does not", attrs[i]);
 	}
 	if (nr < 0)
 		return nr;
@@ -283,7 +283,7 @@ int answer_changes(struct call *c, struct error *err)
 	json_begin_array(&j, NULL);
 	for (int i = 0; i < nr && !ret; i++) {
 		if (attrs[i] >= sonde_nr_attrs(c->run))
-			return fail(err, -EINVAL, "attrs has %u, which the run does not", attrs[i]);
+			return fail(err, -EINVAL, "attrs has %u, which the history does not", attrs[i]);
 		json_begin_array(&j, NULL);
 		ret = sonde_interval_walk(c->run, attrs[i], w.begin, c->begin + end, write_change,
 					  &w);

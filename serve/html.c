@@ -83,8 +83,8 @@ static int add_facts(struct html *h)
 		add_int(h->request, "begin", 0);
 		add_int(h->request, "end", h->end - h->begin);
 		add_int(h->request, "max", 500);
-		snprintf(key, sizeof(key), "facts %s", list[i]->name);
-		ret = add_answer(h, "facts", key);
+		snprintf(key, sizeof(key), "table %s", list[i]->name);
+		ret = add_answer(h, "table", key);
 	}
 	return ret;
 }

@@ -337,7 +337,7 @@ static int64_t find_time(void *data, int64_t t)
 static void add_columns(struct tsp_rows *rows, bool with_run)
 {
 	if (with_run)
-		tsp_add_column(rows, COL_RUN, "Run", "The history it belongs to", "STRING");
+		tsp_add_column(rows, COL_RUN, "History", "The history it belongs to", "STRING");
 	tsp_add_column(rows, COL_TIME, "Timestamp", "On the physical machine's own clock",
 		       "STRING");
 	tsp_add_column(rows, COL_MACHINE, "Machine", "", "STRING");

@@ -79,7 +79,7 @@ static int first_time_column(const struct sonde_analysis *a)
 static void add_columns(struct tsp_rows *rows, const struct table *t)
 {
 	if (t->with_run)
-		tsp_add_column(rows, RUN_COLUMN, "Run", "The history it was found in", "STRING");
+		tsp_add_column(rows, RUN_COLUMN, "History", "The history it was found in", "STRING");
 	for (unsigned i = 0; i < t->analysis->nr_columns; i++)
 		tsp_add_column(rows, i, t->analysis->columns[i].title, t->analysis->columns[i].help,
 			       "STRING");

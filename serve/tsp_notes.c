@@ -19,7 +19,7 @@ static const struct {
 	const char *id, *name, *style;
 } categories[] = {
 	[TSP_MARKS] = {"marks", "Marks", "mark"},
-	[TSP_LOSSES] = {"losses", "Lost events", "loss"},
+	[TSP_LOSSES] = {"gaps", "Gaps", "gap"},
 	[TSP_CLOCKS] = {"clocks", "Clock uncertainty", "clock"},
 };
 

@@ -15,7 +15,7 @@ struct tsp_note {
 	const char *label;
 };
 
-/* "Lost events". */
+/* "Gaps". */
 const char *tsp_category_name(enum tsp_category category);
 
 /* Calls @each for those of the categories (bits) that touch the range; false stops. */

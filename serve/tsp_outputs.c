@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define FACTS "facts."
+#define FACTS "table."
 #define STATISTICS "statistics."
 
 static const struct tsp_output fixed[] = {
@@ -27,7 +27,7 @@ static const struct tsp_output fixed[] = {
 static const char *const statistics[] = {"machine_time", "vcpu_time", "container_time",
 					 "process_time"};
 
-/* "facts.NAME" or "statistics.NAME". */
+/* "table.NAME" or "statistics.NAME". */
 static void make_output(struct tsp_output *out, enum tsp_output_kind kind,
 			const struct sonde_analysis *a)
 {

@@ -39,7 +39,7 @@ int tsp_view_of(struct tsp_view *v, const struct readers *readers, const unsigne
 		first_id += tsp_nr_entries(p->run);
 	}
 	if (first_id > INT32_MAX)
-		return fail(err, -ERANGE, "the runs have too many threads for this protocol");
+		return fail(err, -ERANGE, "the histories have too many threads for this protocol");
 	for (unsigned i = 0; i < nr; i++) {
 		struct tsp_part *p = &v->parts[i];
 

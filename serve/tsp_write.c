@@ -86,7 +86,7 @@ int tsp_styles(struct tsp_call *c, struct error *err)
 	if (c->output.kind == TSP_THREADS)
 		put_palette(j, "thread", "Thread state", 1, THREAD_COLORS + 1, thread_color);
 	put_mark_style(j, "mark", "Mark", "#7a57a8", 1);
-	put_mark_style(j, "loss", "Lost events", "#d03a36", 0.35);
+	put_mark_style(j, "gap", "Gaps", "#d03a36", 0.35);
 	put_mark_style(j, "clock", "Clock uncertainty", "#8a7a2f", 0.2);
 	put_mark_style(j, "wakeup", "Wake-up", "#1769c4", 1);
 	put_mark_style(j, "preemption", "Preemption", "#d03a36", 1);

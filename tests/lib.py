@@ -18,6 +18,7 @@ SONDE = BUILD / "sonde"
 TRACES = Path(os.environ.get("SONDE_TRACES", ROOT.parent / "shared/traces"))
 SAMPLES = ROOT / "samples/lab"
 CACHE = ROOT / "build/traces"
+SMALL_ORACLE = "oracle-ftrace-tsc"
 SKIP = 77
 
 
@@ -38,6 +39,13 @@ def shared_set(name):
     if not archive.exists():
         skip(f"the shared trace set {name} is not in {TRACES}")
     return unpacked(archive)
+
+
+def oracle_sets(*names):
+    """(name, directory) of the small set in samples/lab, and then of shared ones: what a test can prove anywhere, it does."""
+    yield SMALL_ORACLE, unpacked(SAMPLES / f"{SMALL_ORACLE}.tar.xz")
+    for name in names:
+        yield name, shared_set(name)
 
 
 def archives(*patterns, places=(SAMPLES, TRACES)):

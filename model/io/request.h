@@ -25,6 +25,7 @@ void request_received(struct cpu *cpu);
 /* ---- what its parent's does ---- */
 void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa);
 void request_mmio(struct cpu *host_cpu, const struct event *e);
+void request_pio(struct cpu *host_cpu, const struct event *e);
 void request_userspace(struct cpu *vcpu, int64_t reason);
 void request_woken(struct cpu *host_cpu, struct thread *woken);
 void request_picked(struct thread *worker);

@@ -71,7 +71,7 @@ static void drop_thread(struct cpu *cpu)
 	thread_set_state(th, THREAD_UNKNOWN);
 }
 
-static void learn_mute(struct cpu *cpu)
+void cpu_left_unseen(struct cpu *cpu)
 {
 	struct machine_state *mc = cpu->machine;
 	struct thread *th = cpu->thread;
@@ -84,15 +84,6 @@ static void learn_mute(struct cpu *cpu)
 			     "ones, or others): what CPUs run after them, and who waits for these "
 			     "CPUs, is unknown until the next event tells",
 			     mc->name);
-}
-
-void cpu_left_unseen(struct cpu *cpu)
-{
-	problems_add(&cpu->machine->model->problems,
-		     "%s: a thread runs that no recorded switch led to: the kernel or the tracer "
-		     "left out some",
-		     cpu->machine->name);
-	learn_mute(cpu);
 }
 
 /* An event says that @tid runs, and that is not what we knew. */

@@ -93,9 +93,11 @@ static ns_t note_loss(struct cpu *cpu, const struct event *e)
 void cpu_not_found_again(struct cpu *cpu, ns_t end)
 {
 	struct model *m = cpu->machine->model;
+	struct loss *gap = cpu->lost && cpu->loss < m->nr_losses ? &m->losses[cpu->loss] : NULL;
 
-	if (cpu->lost && cpu->loss < m->nr_losses && m->losses[cpu->loss].end < end)
-		m->losses[cpu->loss].end = end;
+	/* Behind the last event only the ns that it takes itself is known to be the gap's. */
+	if (gap && gap->end < end && ns_since(end, gap->begin) > 1)
+		gap->end = end;
 	cpu->loss = UINT32_MAX;
 }
 
@@ -127,10 +129,21 @@ void cpu_now_lost(struct cpu *cpu, ns_t until)
 	cpu_uncovered(cpu);
 }
 
+/* One for each that sonde check counts: a hole in a stream, whether its thread was known or not. */
+static void tell_unseen(const struct cpu *cpu)
+{
+	problems_add(&cpu->machine->model->problems,
+		     "%s: a thread runs that no recorded switch led to: the kernel or the tracer "
+		     "left out some",
+		     cpu->machine->name);
+}
+
 void cpu_lost(struct cpu *cpu, const struct event *e)
 {
 	bool unseen = e->arg[3];
 
+	if (unseen)
+		tell_unseen(cpu);
 	if (unseen && !cpu->thread) /* that is known of mute threads: see unseen_switch.h */
 		return;
 	if (unseen)

@@ -127,7 +127,7 @@ struct unsent {
 
 struct kick {
 	ns_t at; /* of an exit by which devices are told; NS_MIN: the last one was another */
-	uint64_t doorbell;    /* the address that was written to then; 0 unknown */
+	uint64_t doorbell;    /* the address or port that was written to then; 0 unknown */
 	bool told;	      /* ... and a device was told of something by it, surely */
 	struct thread *early; /* woken before that to take up what it tells of; NULL nobody */
 	struct machine_state *early_for; /* ... whom it worked for until then */

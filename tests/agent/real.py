@@ -243,7 +243,7 @@ def the_agents_terminal_goes(place):
     check(agent.process.wait(timeout=PATIENCE_S) == 0, agent.process.returncode)
     process.send_signal(signal.SIGINT)
     _, said = result(process)
-    check("its agent was told to end" in said["guests"][0]["why"], said)
+    check("its agent was asked to end" in said["guests"][0]["why"], said)
     check(is_sound(place.path / "run/vm-a/trace.dat"), "not sound")
     agent = Agent(place, "nohup", *elsewhere(place))
     agent.process.send_signal(signal.SIGHUP)
@@ -251,12 +251,40 @@ def the_agents_terminal_goes(place):
     check(status == 0 and said["guests"][0]["complete"], said)
 
 
+def gathered(place, out, agent, *options):
+    """Machines of the run directory, and what is said.  Here it is the recorder that is elsewhere."""
+    process = subprocess.run([*elsewhere(place), lib.SONDE, "record", "-o", place.path / out, "--token-file", place.token, "--guest", agent.spec,
+                              *options, "--", "sleep", "1.5"], capture_output=True, text=True, timeout=120)
+    machines = json.loads((place.path / out / "run.json").read_text())["machines"]
+    return sorted(m["name"] for m in machines), process.stdout + process.stderr
+
+
+def no_deeper_than_asked_for(place):
+    """--guest-depth: the guests alone, or theirs, too."""
+    inner = place.agent("vm-a-n", pages=20)
+    outer = place.agent("vm-a", "--guest", inner.spec, pages=20)
+    for depth, names in ("8", ["host0", "vm-a", "vm-a.vm-a-n"]), ("2", ["host0", "vm-a", "vm-a.vm-a-n"]), ("1", ["host0", "vm-a"]):
+        found, said = gathered(place, f"depth{depth}", outer, "--guest-depth", depth)
+        check(found == names, f"--guest-depth {depth}: {found}\n{said}")
+
+
+def no_more_than_asked_for(place):
+    """--guest-limit: so many MB of a guest, which is told; what came is kept."""
+    agent = place.agent("vm-a", pages=4000)
+    _, said = gathered(place, "limited", agent, "--guest-limit", "4")
+    check(f"it reached the limit of {4 << 20} bytes" in said, said)
+    check(3 << 20 < raw_bytes(place, "limited", "vm-a") <= 4 << 20, raw_bytes(place, "limited", "vm-a"))
+    _, said = gathered(place, "more", agent, "--guest-limit", "64")
+    check("limit" not in said, f"64 MB are more than it sends: {said}")
+
+
 def main():
     if os.geteuid() or not INSTANCES.is_dir():
         lib.skip("sonde record needs root and tracefs")
     for test in whole, a_guest_cannot_be_joined, the_agent_dies, the_recorder_dies, \
             nothing_but_the_agent, a_guest_that_does_not_answer, the_guest_is_this_machine, \
-            interrupted_while_it_starts, the_agents_terminal_goes:
+            interrupted_while_it_starts, the_agents_terminal_goes, \
+            no_deeper_than_asked_for, no_more_than_asked_for:
         begin = time.monotonic()
         with Place() as place:
             try:

@@ -184,8 +184,7 @@ def check_readings(lab):
 
 
 def main():
-    for name in truth.SETS:
-        directory = lib.shared_set(name)
+    for _, directory in lib.oracle_sets(*truth.SETS):
         with tempfile.TemporaryDirectory() as scratch:
             lab = Set(directory, Path(scratch))
             print(directory.name)

@@ -47,7 +47,7 @@ class Told:
             name, begin, end, bound = row.split(",")
             self.pieces.setdefault(name, []).append((int(begin), int(end), int(bound) * scale))
         self.reported = {}
-        for command in (("report", "-s", "clock", "--time", "0%,100%"), ("info",)):
+        for command in (("report", "-t", "clock", "--time", "0%,100%"), ("info",)):
             rows = json.loads(lib.run(lib.SONDE, *command[:1], history, *command[1:], "--format", "json"))["clock"]
             self.reported[command[0]] = {row["machine"]: row["bound"] * scale for row in rows}
 
@@ -186,8 +186,7 @@ def main():
             history = scratch / f"{name}.sonde"
             lib.run(lib.SONDE, "analyze", "-q", lib.ROOT / "samples" / name, "-o", history)
             check(f"samples/{name}", history, lib.ROOT / "samples" / name)
-        for name in ground.SETS:
-            directory = lib.shared_set(name)
+        for name, directory in lib.oracle_sets(*ground.SETS):
             (scratch / name).mkdir()
             check(name, fused.analyse(directory, scratch / name), directory=directory)
 

@@ -182,13 +182,12 @@ def check_limits(paths):
 
 
 def main():
-    for name in SETS:
-        directory = lib.shared_set(name)
+    for name, directory in lib.oracle_sets(*SETS):
         usual = check_set(directory, [], "hypercall pairs")
         check_set(directory, ["-n"], "containment")
         if "lttng" in name:
             check_gain(usual, check_set(directory, ["-t"], "hypercall pairs"))
-        check_limits([trace_path(d) for d in directory.iterdir() if (d / "meta").is_dir()])
+        check_limits([trace_path(d) for d in sorted(directory.iterdir()) if (d / "meta").is_dir()])
 
 
 if __name__ == "__main__":

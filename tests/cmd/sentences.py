@@ -43,7 +43,7 @@ def check_input(history):
     """What is said of the input: traces left out, problems, evidence of clocks and waits."""
     nr = 0
     for table, columns in (("left_out", ["reason"]), ("problem", ["text"]), ("wait", ["evidence"])):
-        for row in json.loads(lib.run(lib.SONDE, "report", "-s", table, "--format", "json", history))[table]:
+        for row in json.loads(lib.run(lib.SONDE, "report", "-t", table, "--format", "json", history))[table]:
             for sentence in (s for c in columns for s in sentences(row[c])):
                 nr += 1
                 lib.check(len(sentence.split()) <= WORDS_MAX, f"{history}: {table}: {len(sentence.split())} words: {sentence}")
@@ -63,10 +63,10 @@ def check_short(history):
 
 def check_gaps(history):
     """Each gap is one row, and the longest stands in the first lines; returns how many there are."""
-    gaps = json.loads(lib.run(lib.SONDE, "report", "-s", "loss", "--format", "json", history))["loss"]
+    gaps = json.loads(lib.run(lib.SONDE, "report", "-t", "gap", "--format", "json", history))["gap"]
     rows = collections.Counter((g["machine"], g["cpu"], g["at"], (g["events"] or 0) > 0) for g in gaps)
     lib.check(all(nr == 1 for nr in rows.values()), f"{history}: one gap, several rows: {rows.most_common(2)}")
-    left_out = json.loads(lib.run(lib.SONDE, "report", "-s", "left_out", "--format", "json", history))["left_out"]
+    left_out = json.loads(lib.run(lib.SONDE, "report", "-t", "left_out", "--format", "json", history))["left_out"]
     for command in ("why", "report"):
         first = lib.run(lib.SONDE, command, history).split("\n\n")[0]
         told = re.findall(r"^(?:Events are missing|[\d,]+ events? (?:was|were) lost) on CPU \d+ of \S+ (?:from [\d.]+ to|at) [\d.]+", first, re.M)
@@ -83,7 +83,7 @@ def until(history):
 
 def check_moment(history):
     """The moment in the middle of the host's longest gap."""
-    gaps = json.loads(lib.run(lib.SONDE, "report", "-s", "loss", "--format", "json", history))["loss"]
+    gaps = json.loads(lib.run(lib.SONDE, "report", "-t", "gap", "--format", "json", history))["gap"]
     longest = max(gaps, key=lambda g: g["length"])
     at = longest["at"] + longest["length"] // 2
     inside = f"Events are missing on CPU {longest['cpu']} of {longest['machine']} from "
@@ -117,8 +117,8 @@ def check_user_space(scratch):
     check_short(history)
     for options in ([], ["--slower-than", "1ms"]):
         text = " ".join(lib.run(lib.SONDE, "why", *options, history).split())
-        lib.check("Nothing was kept" not in text, text)
-        lib.check("Who was kept from running is not known: no trace shows what CPUs ran." in text, text)
+        lib.check("Nothing was delayed" not in text, text)
+        lib.check("Steal time and run-queue delay are not known: no trace shows what CPUs ran." in text, text)
     check_input(analyse(scratch / "mixed.sonde", lib.ROOT / "samples/lttng", lib.unpacked(lib.ROOT / "samples/ust/lttng-ust-2.13.tar.xz")))
     text = " ".join(lib.run(lib.SONDE, "why", history).split())
     lib.check("is of user space only" in text and "Record its kernel, too" in text, text)

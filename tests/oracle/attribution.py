@@ -76,7 +76,7 @@ class Tally:
 
 
 def facts(history, *wanted):
-    sections = [word for name in wanted for word in ("-s", name)]
+    sections = [word for name in wanted for word in ("-t", name)]
     return json.loads(lib.run(lib.SONDE, "report", history, *sections, "--format", "json"))
 
 
@@ -228,7 +228,7 @@ def woken(title, told, traces):
             continue
         vcpu = vcpu_of(row["vcpu"])
         times, threads = switches.get(vcpu, ([], []))
-        entry, runs = row["at"] + row["below"] + row["to_cpu"] + row["to_entry"], row["at"] + row["total"]
+        entry, runs = row["at"] + row["host_wakeup"] + row["run_delay"] + row["entry"], row["at"] + row["total"]
         says = f"{vcpu} at {row['at']}: {row['thread']['comm']}[{row['thread']['tid']}] after {row['total']} ns"
         if not times or times[0] > entry + MARGIN_NS:
             tally.add(False, f"{says}, but its trace begins later than the entry")
@@ -299,9 +299,8 @@ def check_set(name, scratch):
     woken(name, told, traces)
 
 
-def check_hardware(name, scratch):
+def check_hardware(name, directory, scratch):
     """The sets whose samples hardware.py compares."""
-    directory = lib.shared_set(name)
     scratch = scratch / name
     scratch.mkdir()
     history = fused.analyse(directory, scratch)
@@ -323,11 +322,13 @@ def main():
             return
         for archive in lib.archives("lab-run-*"):
             check_run(lib.archive_name(archive), lib.unpacked(archive), scratch)
+        for name, directory in lib.oracle_sets():
+            check_hardware(name, directory, scratch)
         check_enough(False)
         for name in PINNED:
             check_set(name, scratch)
         for name in hardware.SETS:
-            check_hardware(name, scratch)
+            check_hardware(name, lib.shared_set(name), scratch)
         check_enough(True)
 
 

@@ -73,8 +73,7 @@ def check_sums(name, history):
                   f"{name}: {cpu}: {sum(map(int, modes))} ns in all states, {total} ns in the run")
 
 
-def check_set(name, scratch):
-    directory = lib.shared_set(name)
+def check_set(name, directory, scratch):
     fused = scratch / f"{name}-all"
     fused.mkdir()
     history = analyse(directory, fused)
@@ -102,8 +101,8 @@ def check_set(name, scratch):
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
-        for name in SETS:
-            check_set(name, Path(scratch))
+        for name, directory in lib.oracle_sets(*SETS):
+            check_set(name, directory, Path(scratch))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The test runner counts what passed, failed and was skipped, says why, and cannot be fooled."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,7 @@ class Project:
     def __init__(self, directory):
         self.root = Path(directory)
         (self.root / "tests").mkdir()
-        for name in ("run", "guardian"):
+        for name in ("run", "guardian", "may-skip"):
             shutil.copy(lib.ROOT / "tests" / name, self.root / "tests" / name)
 
     def program(self, path, text):
@@ -43,17 +44,17 @@ class Project:
         self.program(f"build/tests/test_{name}", text)
         self.program(f"build-san/tests/test_{name}", text)
 
-    def run(self):
-        done = subprocess.run([self.root / "tests/run", "--no-build", "-j", "3"], stdin=subprocess.DEVNULL,
+    def run(self, *options):
+        done = subprocess.run([self.root / "tests/run", "--no-build", "-j", "3", *options], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout
 
 
-def expect(status, last, fill, *texts):
+def expect(status, last, fill, *texts, options=()):
     with tempfile.TemporaryDirectory() as directory:
         project = Project(directory)
         fill(project)
-        got, output = project.run()
+        got, output = project.run(*options)
         lib.check(got == status, f"exit status {got} instead of {status}:\n{output}")
         lib.check(output.splitlines()[-1] == last, f"last line is not '{last}':\n{output}")
         for text in texts:
@@ -90,8 +91,30 @@ def a_script_is_skipped(p):
     p.program("tests/area/b.sh", "#!/bin/sh\necho no such hardware\nexit 77\n")
 
 
+def a_skip_that_is_allowed(p):
+    p.program("tests/area/a.sh", "#!/bin/sh\nexit 0\n")
+    p.program("tests/area/b.sh", "#!/bin/sh\necho by hand only: it takes an hour\nexit 77\n")
+    (p.root / "tests/may-skip").write_text("# why\n\narea/b  by hand only\n")
+
+
+def a_reason_of_another_test(p):
+    a_skip_that_is_allowed(p)
+    p.program("tests/area/c.sh", "#!/bin/sh\necho by hand only: it takes an hour\nexit 77\n")
+
+
 def a_script_hangs(p):
     p.program("tests/area/a.sh", "#!/bin/sh\n# time-limit: 1\nsleep 50\n")
+
+
+def it_waits_beside_busy_loops(p):
+    """More than its limit by the clock, less by what it can have of the machine."""
+    loops = 4 * (os.cpu_count() or 1)
+    p.program("tests/area/a.sh", f"""#!/bin/bash
+# time-limit: 2
+for i in {{1..{loops}}}; do timeout 20 sh -c 'while :; do :; done' & done
+sleep 3.5
+kill $(jobs -p)
+""")
 
 
 def two_that_must_not_meet(p):
@@ -121,6 +144,11 @@ def main():
     expect(1, "0 passed, 2 failed", it_says_nothing)
     expect(0, "2 passed, 0 failed, 2 skipped", a_case_is_skipped, "SKIP unit/a:two")
     expect(0, "1 passed, 0 failed, 1 skipped", a_script_is_skipped, "no such hardware")
+    expect(1, "1 passed, 1 failed", a_script_is_skipped, "FAIL area/b  (skipped: no such hardware)", options=["--no-skips"])
+    expect(1, "2 passed, 2 failed", a_case_is_skipped, "FAIL unit/a:two", options=["--no-skips"])
+    expect(0, "1 passed, 0 failed, 1 skipped", a_skip_that_is_allowed, options=["--no-skips"])
+    expect(1, "1 passed, 1 failed, 1 skipped", a_reason_of_another_test, "FAIL area/c", options=["--no-skips"])
+    expect(0, "1 passed, 0 failed", it_waits_beside_busy_loops)
     expect(1, "0 passed, 1 failed", a_script_hangs, "stopped after 1 s")
     expect(1, "1 passed, 1 failed", a_program_is_not_built, "cannot run")
     expect(0, "2 passed, 0 failed", two_that_must_not_meet)

@@ -23,12 +23,15 @@ static void changes(struct history_writer *w)
 	attr_t a_state = small_attr(w, "host0", "threads/2", "state", ATTR_ENUM, 0);
 	attr_t a_cpu = small_attr(w, "host0", "threads/2", "cpu", ATTR_NUMBER, 0);
 	attr_t a_waker = small_attr(w, "host0", "threads/2", "waker", ATTR_ROW, 0);
+	attr_t runs_1 = small_attr(w, "host0", "cpu1", "runs", ATTR_ROW, ATTR_SUMMED);
+	attr_t b_cpu = small_attr(w, "host0", "threads/3", "cpu", ATTR_NUMBER, 0);
 	attr_t b_state = small_attr(w, "host0", "threads/3", "state", ATTR_ENUM, 0);
 	attr_t b_waker = small_attr(w, "host0", "threads/3", "waker", ATTR_ROW, 0);
 	attr_t seen_state = small_attr(w, "host0", "threads/1", "state", ATTR_ENUM, 0);
 	attr_t seen_waker = small_attr(w, "host0", "threads/1", "waker", ATTR_ROW, 0);
 	const struct small_change list[] = {
 		{1000000, runs, C_BURN_USER + 1},
+		{1000000, runs_1, C_GUEST + 1},
 		{1000000, burn_state, THREAD_RUNNING},
 		{1000000, burn_cpu, 1},
 		{1000000, a_cpu, 1},
@@ -44,6 +47,7 @@ static void changes(struct history_writer *w)
 		{1500000, b_state, THREAD_SLEEPING},
 		{1600000, b_waker, C_BURN_USER + 1}, /* much later: not who made it */
 		{1600000, b_state, THREAD_RUNNABLE},
+		{1600000, b_cpu, 2},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
@@ -92,12 +96,28 @@ static void who_was_there_slept_until_its_first_wake_up(void **state)
 	assert_first_step(IDLE_1, FIRST_RUN, BURN, "runs", FORK - SMALL_BEGIN);
 }
 
+/* It is queued where it was put last, as nobody sees it run. */
+static void who_is_queued_at_the_runs_end_is_so_on_its_cpu(void **state)
+{
+	struct sonde_facts *f;
+
+	(void)state;
+	assert_int_equal(sonde_critical_path(&f, run, KVM_B, 1600000, SMALL_END, NULL), 0);
+	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_string_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "kind")).s,
+			    "queued");
+	assert_string_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "what")).s,
+			    "ready, CPU 1 ran vm-b vCPU 0");
+	sonde_facts_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_goes_on_with_who_made_the_thread),
 		cmocka_unit_test(a_thread_does_not_wait_before_it_exists),
 		cmocka_unit_test(who_was_there_slept_until_its_first_wake_up),
+		cmocka_unit_test(who_is_queued_at_the_runs_end_is_so_on_its_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, setup, small_run_teardown);

@@ -9,6 +9,8 @@
 #include "clock/pairs.h"
 #include "clock/readings.h"
 #include "clock/reference.h"
+#include "clock/watch.h"
+#include "source/exits.h"
 
 #define VCPU_TID 100
 
@@ -353,6 +355,27 @@ static void a_counters_rate_is_measured(void **state)
 #define CALLS 200
 #define COPIES 20
 
+/* Without anything to measure it by, what is told of it counts, by whomever. */
+static void a_counters_rate_is_told(void **state)
+{
+	struct trace trace = {.clock.kind = CLOCK_TSC, .path = "x"};
+	struct machine machine = {0};
+	struct sample s = {.trace = &trace, .first = 1000, .last = 2000};
+
+	(void)state;
+	for (unsigned by_user = 0; by_user < 2; by_user++) {
+		struct topology t = {.machines = &machine, .nr_machines = 1};
+		struct declared declared = {.tsc_khz = by_user ? 1000000 : 2400000};
+
+		assert_int_equal(
+			reference_find(&t, &s, &declared, by_user ? 2400000 : 0, false, NULL), 0);
+		assert_true(t.ticks_are_ns);
+		assert_int_equal(t.tsc_khz, 2400000);
+		assert_int_equal(clock_to_l0(&machine.clock, (ticks_t){24000000}), 10000000);
+		clock_model_release(&machine.clock);
+	}
+}
+
 struct copied {
 	struct trace traces[2];
 	struct sample host, guest;
@@ -468,6 +491,62 @@ static void what_two_made_is_of_neither(void **state)
 	unmake_copied(&w);
 }
 
+/* ---- the add-on's calls ---- */
+
+#define IN_KERNEL INT64_C(-0x3fbff000)
+#define IN_USER 0x401000
+
+static void leave_guest(struct watch *w, uint64_t time, int64_t rip)
+{
+	const struct event list[] = {
+		{.kind = EV_KVM_ENTRY, .time = {time}, .tid = -1},
+		{.kind = EV_KVM_EXIT,
+		 .time = {time + 1},
+		 .tid = -1,
+		 .arg = {SVM_EXIT_VMMCALL, 0, rip, ISA_SVM}},
+	};
+
+	assert_int_equal(watch_events(w, list, ARRAY_SIZE(list)), 0);
+}
+
+/* Who asks for the time by a call of its own, and who gets the answer. */
+static void a_process_asks_for_no_time(void **state)
+{
+	const struct event ask = {.kind = EV_VMSYNC_GH_HOST, .time = {12}, .tid = -1, .arg = {1}},
+			   answer = {.kind = EV_VMSYNC_HG_HOST,
+				     .time = {14},
+				     .tid = -1,
+				     .arg = {2}},
+			   to = {.kind = EV_SCHED_SWITCH, .time = {9}, .tid = -1, .arg = {0, 5}},
+			   other = {
+				   .kind = EV_SCHED_SWITCH, .time = {13}, .tid = -1, .arg = {5, 6}};
+	const struct {
+		int64_t rip;
+		bool leaves; /* another thread comes before the answer */
+		size_t calls;
+	} cases[] = {
+		{IN_KERNEL, false, 2}, {IN_USER, false, 0}, {0, false, 0}, {IN_KERNEL, true, 1}};
+	struct trace trace = {.clock = {.kind = CLOCK_MONO}};
+	struct stream stream = {.trace = &trace};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct watch w;
+
+		watch_init(&w, &stream);
+		w.until = UINT64_MAX;
+		w.notes_max = 1000;
+		assert_int_equal(watch_events(&w, &to, 1), 0);
+		leave_guest(&w, 10, cases[i].rip);
+		assert_int_equal(watch_events(&w, &ask, 1), 0);
+		if (cases[i].leaves)
+			assert_int_equal(watch_events(&w, &other, 1), 0);
+		assert_int_equal(watch_events(&w, &answer, 1), 0);
+		assert_int_equal(w.calls.nr, cases[i].calls);
+		watch_release(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,10 +558,12 @@ int main(void)
 		cmocka_unit_test(a_relation_is_of_the_start_or_of_the_end),
 		cmocka_unit_test(the_readings_around_a_moment_count),
 		cmocka_unit_test(a_counters_rate_is_measured),
+		cmocka_unit_test(a_counters_rate_is_told),
 		cmocka_unit_test(whose_call_it_is_the_host_lists),
 		cmocka_unit_test(many_copies_are_none),
 		cmocka_unit_test(what_a_guest_says_twice_tells_nothing),
 		cmocka_unit_test(what_two_made_is_of_neither),
+		cmocka_unit_test(a_process_asks_for_no_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

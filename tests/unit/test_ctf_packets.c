@@ -857,7 +857,7 @@ static void check_index(unsigned indexed, uint64_t lie, uint64_t discarded, bool
 	close_trace(&o);
 }
 
-enum lie { LIE_BEGIN, LIE_LATER, LIE_END, LIE_LOST };
+enum lie { LIE_BEGIN, LIE_EARLY, LIE_LATER, LIE_END, LIE_LOST };
 
 /* Of four packets, the third has a false entry: what is decoded is the same. */
 static void check_false_entry(enum lie lie, bool noticed_at_open)
@@ -876,7 +876,8 @@ static void check_false_entry(enum lie lie, bool noticed_at_open)
 		const uint64_t words[] = {i * 4096,
 					  first,
 					  (84 + 3 * 8) * 8,
-					  begin + (lie == LIE_BEGIN ? -wrong * 1000 : 0) +
+					  begin + (lie == LIE_BEGIN ? -wrong * 1000 : 0) -
+						  (lie == LIE_EARLY ? wrong << 28 : 0) +
 						  (lie == LIE_LATER ? wrong << 33 : 0),
 					  begin + 3 + (lie == LIE_END ? wrong * 100 : 0),
 					  lost + (lie == LIE_LOST ? wrong * 1000 : 0),
@@ -917,6 +918,7 @@ static void index_that_lies_in_the_middle(void **state)
 {
 	(void)state;
 	check_false_entry(LIE_BEGIN, false);
+	check_false_entry(LIE_EARLY, false); /* by more than what events have of a time */
 	check_false_entry(LIE_LATER, true);
 	check_false_entry(LIE_END, false);
 	check_false_entry(LIE_LOST, false);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "history/reader.h"
 #include "tests/fuzz/mended_history.h"
 #include "tests/unit/oracle.h"
 
@@ -522,15 +523,53 @@ static void slices_that_overlap(void **state)
 	history_close(h);
 }
 
+/* A part is where a whole one begins, and nowhere else. */
+static void no_part_is_there(void **state)
+{
+	static _Alignas(8) uint8_t data[8 + 2 * PART_HEADER_BYTES];
+	const struct mapfile whole = {.data = data, .len_bytes = 8 + PART_HEADER_BYTES + 16};
+	struct mapfile file = whole;
+	struct part p;
+	unsigned kind;
+
+	(void)state;
+	set_u32(data + 8, PART_MAGIC);
+	set_u32(data + 8 + 4, PART_INDEX);
+	set_u64(data + 8 + 8, 16);
+	set_u64(data + 8 + 40, XXH3_64bits(data + 8, 40));
+	assert_int_equal(part_open(&file, 8, false, &kind, &p), 0);
+	assert_int_equal(kind, PART_INDEX);
+	assert_ptr_equal(p.payload, data + 8 + PART_HEADER_BYTES);
+	assert_int_equal(p.len_bytes, 16);
+	/* Its payload, or its header, ends behind the file; it is behind the file itself. */
+	file.len_bytes = whole.len_bytes - 1;
+	assert_int_equal(part_open(&file, 8, false, &kind, &p), -EIO);
+	file.len_bytes = 8 + PART_HEADER_BYTES - 1;
+	assert_int_equal(part_open(&file, 8, false, &kind, &p), -EIO);
+	file.len_bytes = 0;
+	assert_int_equal(part_open(&file, 8, false, &kind, &p), -EIO);
+	/* The same, but not at a multiple of eight. */
+	memmove(data + 4, data + 8, PART_HEADER_BYTES);
+	assert_int_equal(part_open(&whole, 4, false, &kind, &p), -EIO);
+	/* Another header than was written, and another magic than a part's. */
+	memmove(data + 8, data + 4, PART_HEADER_BYTES);
+	data[8 + 16] ^= 1;
+	assert_int_equal(part_open(&whole, 8, false, &kind, &p), -EIO);
+	set_u32(data + 8, PART_MAGIC + 1);
+	set_u64(data + 8 + 40, XXH3_64bits(data + 8, 40));
+	assert_int_equal(part_open(&whole, 8, false, &kind, &p), -EIO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_file),	   cmocka_unit_test(cut_file),
-		cmocka_unit_test(flipped_bits),	   cmocka_unit_test(verified_bits),
-		cmocka_unit_test(killed_writer),   cmocka_unit_test(same_bytes),
-		cmocka_unit_test(disk_full),	   cmocka_unit_test(times_that_make_no_sense),
-		cmocka_unit_test(not_a_history),   cmocka_unit_test(nothing_ever_changed),
-		cmocka_unit_test(time_steps_back), cmocka_unit_test(slices_that_overlap),
+		cmocka_unit_test(whole_file),	    cmocka_unit_test(cut_file),
+		cmocka_unit_test(flipped_bits),	    cmocka_unit_test(verified_bits),
+		cmocka_unit_test(killed_writer),    cmocka_unit_test(same_bytes),
+		cmocka_unit_test(disk_full),	    cmocka_unit_test(times_that_make_no_sense),
+		cmocka_unit_test(not_a_history),    cmocka_unit_test(nothing_ever_changed),
+		cmocka_unit_test(time_steps_back),  cmocka_unit_test(slices_that_overlap),
+		cmocka_unit_test(no_part_is_there),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, drop_file);

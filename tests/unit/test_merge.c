@@ -5,15 +5,24 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "merge/merge.h"
 #include "source/seam.h"
+
+/* Who reads the stream's second batch waits here until it opens. */
+struct gate {
+	atomic_bool reached, open;
+};
 
 /* A stream of the numbers the test gives, handed out a few at a time. */
 struct invented {
 	const uint64_t *times;
 	unsigned nr;
 	unsigned at_once;
+	atomic_uint *filled; /* how often it was read */
+	struct gate *gate;
 };
 
 static int invented_cursor_init(struct cursor *c, struct error *err)
@@ -28,6 +37,11 @@ static unsigned invented_cursor_next(struct cursor *c, struct event *events, uns
 	unsigned *at = c->buffer;
 	unsigned n = 0;
 
+	if (in->gate && *at) {
+		atomic_store(&in->gate->reached, true);
+		while (!atomic_load(&in->gate->open))
+			usleep(100);
+	}
 	while (n < room && n < in->at_once && *at < in->nr) {
 		memset(&events[n], 0, sizeof(events[n]));
 		events[n].time.v = in->times[*at];
@@ -36,6 +50,8 @@ static unsigned invented_cursor_next(struct cursor *c, struct event *events, uns
 	}
 	if (*at == in->nr)
 		c->packet = c->packet_end;
+	if (in->filled)
+		atomic_fetch_add(in->filled, 1);
 	return n;
 }
 
@@ -65,7 +81,7 @@ static void merges_in_time_order_and_breaks_ties_by_rank(void **state)
 {
 	static const uint64_t host[] = {10, 20, 30};
 	static const uint64_t guest[] = {5, 20, 40};
-	struct invented a = {host, 3, 2}, b = {guest, 3, 3};
+	struct invented a = {host, 3, 2, NULL, NULL}, b = {guest, 3, 3, NULL, NULL};
 	struct stream sa = stream_of(&a, 0), sb = stream_of(&b, 0);
 	/* The guest is named first, but the host is the lower machine: it wins the tie at 20. */
 	struct merge_input in[] = {{&sb, 1, &same_clock, 0}, {&sa, 0, &same_clock, 0}};
@@ -93,7 +109,7 @@ static void merges_in_time_order_and_breaks_ties_by_rank(void **state)
 
 static void no_streams_and_empty_streams_end_at_once(void **state)
 {
-	struct invented nothing = {NULL, 0, 1};
+	struct invented nothing = {NULL, 0, 1, NULL, NULL};
 	struct stream s = stream_of(&nothing, 0);
 	struct merge_input in = {&s, 0, &same_clock, 0};
 	struct merge *m;
@@ -117,7 +133,7 @@ static void a_clock_that_steps_back_between_pieces_does_not_disorder_the_stream(
 		{.from = 200, .at_ns = 1050, .mult = UINT64_C(1) << CLOCK_SHIFT},
 	};
 	struct clock_model stepped = {.pieces = pieces, .nr_pieces = 2};
-	struct invented a = {times, 3, 3};
+	struct invented a = {times, 3, 3, NULL, NULL};
 	struct stream s = stream_of(&a, 0);
 	struct merge_input in = {&s, 0, &stepped, 0};
 	struct merge *m;
@@ -314,7 +330,7 @@ static void many_long_streams_merge_the_same_with_and_without_threads(void **sta
 
 		for (unsigned i = 0; i < MANY_EVENTS; i++)
 			times[i] = t += (uint64_t)rand() % (s + 2);
-		in[s] = (struct invented){times, MANY_EVENTS, 1 + s * 97};
+		in[s] = (struct invented){times, MANY_EVENTS, 1 + s * 97, NULL, NULL};
 		streams[s] = stream_of(&in[s], (int)s);
 		inputs[s] = (struct merge_input){&streams[s], s % 3, &same_clock, 0};
 	}
@@ -342,6 +358,79 @@ static void many_long_streams_merge_the_same_with_and_without_threads(void **sta
 		free((void *)in[s].times);
 }
 
+#define BATCHES 8
+#define PATIENCE_MS 20000
+
+static bool soon(const atomic_uint *filled, unsigned nr)
+{
+	for (unsigned i = 0; i < PATIENCE_MS && atomic_load(filled) < nr; i++)
+		usleep(1000);
+	return atomic_load(filled) >= nr;
+}
+
+static const uint64_t *numbers_from(uint64_t first)
+{
+	uint64_t *times = malloc(BATCHES * MERGE_BATCH * sizeof(*times));
+
+	for (unsigned i = 0; i < BATCHES * MERGE_BATCH; i++)
+		times[i] = first + i;
+	return times;
+}
+
+/* Whatever the caller takes, the next batch is filled without it. */
+static void a_worker_is_always_a_batch_ahead(void **state)
+{
+	atomic_uint filled = 0;
+	struct invented in = {numbers_from(0), BATCHES * MERGE_BATCH, MERGE_BATCH, &filled, NULL};
+	struct stream s = stream_of(&in, 0);
+	struct merge_input input = {&s, 0, &same_clock, 0};
+	struct merge *m;
+	struct run run;
+
+	(void)state;
+	assert_int_equal(merge_open(&m, &input, 1, 0, 1, NULL), 0);
+	for (unsigned i = 0; i < BATCHES; i++) {
+		assert_true(soon(&filled, i ? i + 1 : 2));
+		assert_true(merge_next(m, &run));
+		assert_int_equal(run.nr, MERGE_BATCH);
+	}
+	assert_false(merge_next(m, &run));
+	merge_close(m);
+	free((void *)in.times);
+}
+
+/* The only worker is held up: the caller fills itself what it needs.  Then the worker goes on. */
+static void a_caller_that_helps_itself_leaves_the_rest_to_the_worker(void **state)
+{
+	struct gate gate = {false, false};
+	atomic_uint filled = 0;
+	struct invented late = {numbers_from(1 << 20), BATCHES * MERGE_BATCH, MERGE_BATCH, NULL,
+				&gate};
+	struct invented early = {numbers_from(0), BATCHES * MERGE_BATCH, MERGE_BATCH, &filled,
+				 NULL};
+	struct stream streams[] = {stream_of(&late, 0), stream_of(&early, 1)};
+	struct merge_input in[] = {{&streams[0], 0, &same_clock, 0},
+				   {&streams[1], 0, &same_clock, 0}};
+	struct merge *m;
+	struct run run;
+
+	(void)state;
+	assert_int_equal(merge_open(&m, in, 2, 0, 1, NULL), 0);
+	while (!atomic_load(&gate.reached))
+		usleep(100);
+	for (unsigned i = 0; i < BATCHES / 2; i++) {
+		assert_true(merge_next(m, &run));
+		assert_int_equal(run.input, 1);
+	}
+	atomic_store(&gate.open, true);
+	assert_true(soon(&filled, BATCHES / 2 + 1));
+	while (merge_next(m, &run))
+		;
+	merge_close(m);
+	free((void *)late.times);
+	free((void *)early.times);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -353,6 +442,8 @@ int main(void)
 		cmocka_unit_test(a_loss_shows_who_had_come),
 		cmocka_unit_test(every_event_may_be_a_seam),
 		cmocka_unit_test(many_long_streams_merge_the_same_with_and_without_threads),
+		cmocka_unit_test(a_worker_is_always_a_batch_ahead),
+		cmocka_unit_test(a_caller_that_helps_itself_leaves_the_rest_to_the_worker),
 	};
 
 	return cmocka_run_group_tests_name("merge", tests, NULL, NULL);

@@ -61,6 +61,15 @@ static const char *vector(int vcpu, int number)
 	return "-";
 }
 
+static const char *vector_evidence(int number)
+{
+	for (unsigned i = 0; i < fake_rows("vector"); i++) {
+		if (fake_cell("vector", i, "vector") == number)
+			return fake_string("vector", i, "evidence");
+	}
+	return "-";
+}
+
 /* ---- what happens --------------------------------------------------------------------------- */
 
 static void delivers(int cpu, ns_t t, int thread, int vcpu, int vec, int mode)
@@ -553,6 +562,8 @@ static void a_disk_is_known_by_what_led_to_its_interrupt(void **state)
 	world_close(300);
 	assert_woken(0, 140, "disk vector 40 by 10");
 	assert_string_equal(vector(0, VEC_DISK), "disk '' 1/1");
+	assert_string_equal(vector_evidence(VEC_DISK),
+			    "what came before the interrupts in its host");
 }
 
 /* Served from memory, no request ends; but who works for the main thread works on disks. */
@@ -569,6 +580,8 @@ static void a_pool_of_threads_is_weaker_evidence_for_a_disk(void **state)
 	goes_on(130);
 	world_close(300);
 	assert_woken(0, 140, "disk vector 40 by 10");
+	assert_string_equal(vector_evidence(VEC_DISK),
+			    "what a thread of the VMM's pool did before the interrupts");
 }
 
 static void the_network_is_known_by_packets(void **state)
