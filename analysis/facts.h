@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_FACTS_H
 #define ANALYSIS_FACTS_H
 
-#include "analysis/kept.h"
+#include "query/kept.h"
 #include "base/arena.h"
 #include "sonde/facts.h"
 

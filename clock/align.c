@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/compose.h"
+#include "clock/fit/compose.h"
 #include "clock/exact.h"
 #include "clock/homes.h"
-#include "clock/rates.h"
+#include "clock/bounds/rates.h"
 #include "clock/readings.h"
-#include "clock/runs.h"
-#include "clock/tighten.h"
-#include "clock/timers.h"
-#include "clock/told.h"
-#include "clock/tsc.h"
+#include "clock/vcpu_runs.h"
+#include "clock/bounds/tighten.h"
+#include "clock/bounds/timers.h"
+#include "clock/given_offset.h"
+#include "clock/bounds/tsc.h"
 
 /* A better model shows more timers; after so many rounds hardly any. */
 #define TIMER_ROUNDS 2

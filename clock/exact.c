@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/compose.h"
-#include "clock/runs.h"
-#include "clock/tsc.h"
+#include "clock/fit/compose.h"
+#include "clock/vcpu_runs.h"
+#include "clock/bounds/tsc.h"
 
 /* Relations of one VM that are tried. */
 #define RELATIONS_MAX 8

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "clock/runs.h"
+#include "clock/vcpu_runs.h"
 #include "source/ticks.h"
 
 /* Fewer events of a vCPU may be outside by chance. */
@@ -114,7 +114,7 @@ static bool settle_one(struct topology *t, const struct placed *a, unsigned i,
 	int32_t tid = a->machine->vcpus[i].host_tid;
 	bool known_a = is_known_there(a, tid), known_b = is_known_there(b, tid);
 
-	problems_add(&t->problems, "%s and %s both tell of what thread %d of %s ran: %s",
+	problems_add(&t->problems, "%s and %s both claim what thread %d of %s ran: %s",
 		     a->machine->name, b->machine->name, tid, a->parent->machine->name,
 		     known_a == known_b ? "whose vCPU it is, nobody knows"
 					: "who was recorded through its process counts");

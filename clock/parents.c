@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "clock/exact.h"
-#include "clock/rates.h"
+#include "clock/bounds/rates.h"
 #include "clock/readings.h"
-#include "clock/tsc.h"
+#include "clock/bounds/tsc.h"
 
 /* Fewer shared calls than this may be chance: payloads can be small numbers. */
 #define PAIRS_MIN 3
@@ -248,7 +248,8 @@ static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 			     "%s: its UUID is that of a VM of %s, but %s that it runs in %s; that "
 			     "counts",
 			     list[i].name, list[parent].name,
-			     list[i].in->recorded ? "the manifest of the recording says" : "the user says",
+			     list[i].in->recorded ? "the manifest of the recording says"
+						  : "the user says",
 			     list[i].parent < 0 ? "no other" : list[list[i].parent].name);
 		return;
 	}

@@ -2,9 +2,9 @@
 #ifndef CLOCK_PARENTS_H
 #define CLOCK_PARENTS_H
 
-#include "clock/coincide.h"
-#include "clock/declared.h"
-#include "clock/pairs.h"
+#include "clock/bounds/coincide.h"
+#include "clock/sample/declared.h"
+#include "clock/bounds/pairs.h"
 #include "clock/topology.h"
 
 /*

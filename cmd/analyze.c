@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde analyze: traces in, one history out. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "base/figure.h"
 #include "base/now.h"
-#include "cmd/progress.h"
-#include "cmd/signals.h"
-#include "cmd/trace_options.h"
-#include "record/datfile.h"
-#include "record/run.h"
+#include "cmd/common/progress.h"
+#include "cmd/common/signals.h"
+#include "cmd/common/trace_options.h"
+#include "record/tracers/datfile.h"
+#include "record/directory/run.h"
 #include "base/units.h"
 
 #include <dirent.h>

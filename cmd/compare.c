@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde compare: what changed from one history to another, beyond chance. */
-#include "analysis/compare.h"
+#include "analysis/compare/compare.h"
 #include "analysis/facts.h"
-#include "cmd/compare_text.h"
-#include "cmd/missing.h"
+#include "cmd/answers/compare_text.h"
+#include "cmd/common/missing.h"
 #include "report/csv.h"
 #include "report/facts.h"
 
@@ -168,9 +168,10 @@ const struct command compare_command = {
 	.name = "compare",
 	.summary = "what changed from one history to another, beyond chance",
 	.operands = "BEFORE AFTER",
-	.about = "Machines are matched by name, else by their place; vCPUs by number.\n"
-		 "Each measure is taken in 24 parts of each history; what differs by more than their\n"
-		 "scatter explains is listed, with limits.\n",
+	.about =
+		"Machines are matched by name, else by their place; vCPUs by number.\n"
+		"Each measure is taken in 24 parts of each history; what differs by more than their\n"
+		"scatter explains is listed, with limits.\n",
 	.common = COMMON_FORMAT_CSV | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

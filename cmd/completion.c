@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bash completion, made from the tables of commands and options. */
-#include "cmd/command.h"
-#include "cmd/report_topics.h"
+#include "cmd/common/command.h"
+#include "cmd/answers/report_topics.h"
 #include "sql/ready.h"
 
 #include <stdio.h>

@@ -3,11 +3,11 @@
 #include "export/export.h"
 #include "base/now.h"
 #include "base/units.h"
-#include "cmd/command.h"
-#include "cmd/outdir.h"
-#include "cmd/outfile.h"
-#include "cmd/progress.h"
-#include "cmd/signals.h"
+#include "cmd/common/command.h"
+#include "cmd/common/outdir.h"
+#include "cmd/common/outfile.h"
+#include "cmd/common/progress.h"
+#include "cmd/common/signals.h"
 #include "report/csv.h"
 
 #include <errno.h>
@@ -233,10 +233,9 @@ const struct command export_command = {
 	.name = "export",
 	.summary = "a history for other viewers: Perfetto, Chrome, CTF, CSV",
 	.operands = "[FILE]",
-	.about =
-		"Writes a history as a Perfetto trace, Chrome trace events (JSON), a CTF\n"
-		"trace (a directory), or CSV: what ran on each physical CPU, vCPUs, threads, who\n"
-		"woke and who preempted whom.  docs/export.md says how to open each.\n",
+	.about = "Writes a history as a Perfetto trace, Chrome trace events (JSON), a CTF\n"
+		 "trace (a directory), or CSV: what ran on each physical CPU, vCPUs, threads, who\n"
+		 "woke and who preempted whom.  docs/export.md says how to open each.\n",
 	.common = COMMON_INPUT | COMMON_OUTPUT | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --help, made from the tables of commands and options. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 
 #include <stdio.h>
 #include <string.h>

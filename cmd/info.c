@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde info: what is in a history, and how far it can be trusted. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "report/facts.h"
 #include "report/safe.h"
 #include "base/figure.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde mark: a mark in the trace of the host that this guest runs on. */
-#include "cmd/command.h"
-#include "cmd/signals.h"
-#include "cmd/workload.h"
+#include "cmd/common/command.h"
+#include "cmd/common/signals.h"
+#include "cmd/common/workload.h"
 #include "sonde/mark.h"
 
 #include <stdlib.h>

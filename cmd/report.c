@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde report: who used the CPU, who lost it, and to whom. */
-#include "cmd/command.h"
-#include "cmd/outfile.h"
-#include "cmd/place.h"
-#include "cmd/report_sections.h"
-#include "cmd/report_summary.h"
-#include "cmd/report_topics.h"
+#include "cmd/common/command.h"
+#include "cmd/common/outfile.h"
+#include "cmd/common/time_window.h"
+#include "cmd/answers/report_sections.h"
+#include "cmd/answers/report_summary.h"
+#include "cmd/answers/report_topics.h"
 #include "analysis/facts.h"
 #include "report/chart.h"
 #include "report/csv.h"
@@ -13,7 +13,7 @@
 #include "report/moment.h"
 #include "base/figure.h"
 #include "base/units.h"
-#include "serve/html.h"
+#include "serve/api/html.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -492,8 +492,8 @@ static enum exit_code run_report(const struct invocation *inv)
 					opt->sections.items[i]);
 	}
 	if (!topic && inv->nr_operands == 2 && access(inv->operands[0], F_OK))
-		return complain(inv, EXIT_USAGE, "no report \"%s\"; reports are %s", inv->operands[0],
-				topic_names(names, sizeof(names), false));
+		return complain(inv, EXIT_USAGE, "no report \"%s\"; reports are %s",
+				inv->operands[0], topic_names(names, sizeof(names), false));
 	if (!topic && inv->nr_operands == 2 && topic_find(inv->operands[1]))
 		return complain(inv, EXIT_USAGE,
 				"the name of the report stands before the file: sonde report %s %s",

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde share: tells the guests of this host when and by what their vCPUs were held up. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "base/figure.h"
 #include "base/units.h"
-#include "cmd/duration.h"
-#include "cmd/signals.h"
-#include "record/stolen_share.h"
+#include "cmd/common/duration.h"
+#include "cmd/common/signals.h"
+#include "record/steal/stolen_share.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde sql: any question about a history, asked in SQL. */
-#include "cmd/command.h"
-#include "cmd/signals.h"
-#include "cmd/sql_output.h"
+#include "cmd/common/command.h"
+#include "cmd/common/signals.h"
+#include "cmd/answers/sql_output.h"
 #include "sql/ready.h"
 
 #include <errno.h>
@@ -326,8 +326,9 @@ const struct command sql_command = {
 	.name = "sql",
 	.summary = "any question about a history, asked in SQL",
 	.operands = "[FILE] QUERY",
-	.about = "Every table of sonde report, every state, every event, machines, threads, clocks and gaps are\n"
-		 "tables.  The query is one SELECT; - reads it from stdin.  Nothing is written.\n",
+	.about =
+		"Tables are those of sonde report, states, events, machines, threads, clocks, gaps\n"
+		"and more.  The query is one SELECT; - reads it from stdin.  Nothing is written.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT_CSV | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde state: everything each physical CPU was doing at one moment, all layers. */
-#include "cmd/command.h"
-#include "cmd/missing.h"
+#include "cmd/common/command.h"
+#include "cmd/common/missing.h"
 #include "report/facts.h"
 #include "report/moment.h"
 #include "report/palette.h"
-#include "report/time.h"
+#include "libsonde/time_text.h"
 #include "base/units.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde stolen: in a guest, when and by what its vCPUs were held up, as its host tells. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "base/now.h"
 #include "base/units.h"
-#include "cmd/duration.h"
-#include "cmd/signals.h"
-#include "cmd/stolen.h"
+#include "cmd/common/duration.h"
+#include "cmd/common/signals.h"
+#include "cmd/answers/stolen.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde top: what VMs, vCPUs and threads do and who keeps them from it: now, or through a run. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "analysis/facts.h"
 #include "base/figure.h"
 #include "base/now.h"
 #include "base/units.h"
-#include "cmd/duration.h"
-#include "cmd/live.h"
-#include "cmd/signals.h"
+#include "cmd/common/duration.h"
+#include "cmd/record/live.h"
+#include "cmd/common/signals.h"
 #include "report/facts.h"
 #include "report/missing.h"
 #include "report/top.h"

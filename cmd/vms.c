@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde vms: what the VMs of any number of runs are like, and which are alike. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "report/csv.h"
 #include "report/facts.h"
 

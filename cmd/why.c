@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde why: what cost time, most costly first, in sentences. */
-#include "cmd/command.h"
-#include "cmd/missing.h"
-#include "cmd/why_text.h"
+#include "cmd/common/command.h"
+#include "cmd/common/missing.h"
+#include "cmd/answers/why_text.h"
 #include "report/facts.h"
 
 #include <inttypes.h>

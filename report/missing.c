@@ -2,7 +2,7 @@
 #include "report/missing.h"
 
 #include "analysis/facts.h"
-#include "analysis/losses.h"
+#include "query/losses.h"
 #include "base/figure.h"
 #include "base/units.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/top.h"
-#include "analysis/usage.h"
+#include "analysis/sched/usage.h"
 #include "base/grow.h"
 
 #include <errno.h>

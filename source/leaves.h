@@ -18,8 +18,8 @@
  * that may be mute, events were lost; that the thread is found gone then tells nothing of it.
  *
  * This is the one rule, for who must decide at once (model/sched/unseen_switch.h: whoever is mute
- * is not believed to stay) and for who has seen all of the trace (lib/holes.h: whose leaving proves
- * no loss).
+ * is not believed to stay) and for who has seen all of the trace (libsonde/holes.h: whose leaving
+ * proves no loss).
  */
 #define LEAVES_MUTE 2
 

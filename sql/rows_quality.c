@@ -91,7 +91,8 @@ static const struct rows clocks_rows = {sonde_nr_clocks, load_clock};
 static const struct sql_column clocks_columns[] = {
 	COLUMN_ROW,
 	COLUMN(struct sonde_clock, "machine", MACHINE, machine, "whose clock it is"),
-	COLUMN(struct sonde_clock, "begin", TIME, from, "of the piece; NULL: outside of the history"),
+	COLUMN(struct sonde_clock, "begin", TIME, from,
+	       "of the piece; NULL: outside of the history"),
 	COLUMN(struct sonde_clock, "end", TIME, to, "of the piece; NULL: outside of the history"),
 	COLUMN(struct sonde_clock, "bound", NS, bound_ns,
 	       "times are at most this wrong; NULL: no limit is known"),
@@ -124,8 +125,7 @@ static const struct sql_column gaps_columns[] = {
 	COLUMN(struct sonde_loss, "cpu", INT, cpu, "number of its CPU"),
 	COLUMN(struct sonde_loss, "begin", TIME, begin, "from when on"),
 	COLUMN(struct sonde_loss, "end", TIME, end, "until when"),
-	COLUMN(struct sonde_loss, "events", INT, events,
-	       "lost events; NULL: nobody counted them"),
+	COLUMN(struct sonde_loss, "events", INT, events, "lost events; NULL: nobody counted them"),
 	COLUMN_ROW_OF(struct sonde_loss, "machine", MACHINE, machine),
 };
 ROWS_TABLE(gaps, struct sonde_loss, 100, "times in which events of a CPU are missing");

@@ -128,8 +128,8 @@ need "$compiler"
 case $build in
 *san*) exit 0 ;; # a program that is not built like its library
 esac
-$compiler -std=gnu17 -I. -Iinclude tests/cmd/marked.c "$build/libsonde.a" -lzstd -lz -lxxhash -ljansson \
-	-lsmartcols -lpthread -lm -o "$scratch/marked"
+$compiler -std=gnu17 -I. -Ilibsonde/include tests/cmd/marked.c "$build/libsonde.a" -lzstd -lz -lxxhash -ljansson \
+	-lpthread -lm -o "$scratch/marked"
 marked=$("$scratch/marked")
 mv "$marked" "$scratch/marked.sonde"
 marked=$scratch/marked.sonde

@@ -150,6 +150,10 @@ def check_counts(scratch):
     lib.check(len(info["gap"]) == 2 and found["sound"] and
               f"missing in 2 gaps, of {length / 1e9:.3f} s of CPU time" in " ".join(found["notes"]), f"{info['gap']}: {found}")
     check_gap_in_window(history)
+    nothing = [v for v in answer("why", history)["why"] if not v["cost"] and v["kind"] == "thread"]
+    lib.check(nothing, "a thread that waited only where who ran is unknown")
+    shown = sonde("why", "-n", "1000", history).stdout
+    lib.check(not re.search(r"^ +0 ns ", shown, re.M), f"verdicts that cost nothing are listed: {shown}")
     sonde("analyze", "-q", LTTNG, "-o", history)
     lib.check(not any("missing" in n for n in json.loads(sonde("check", history, "--format", "json").stdout)[0]["notes"]), "a whole recording")
 

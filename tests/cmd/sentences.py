@@ -3,6 +3,8 @@
 """What sonde why says, of whole and of damaged recordings: short sentences, and first what is missing."""
 
 import collections
+import importlib.machinery
+import importlib.util
 import json
 import os
 import random
@@ -14,11 +16,15 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.dont_write_bytecode = True
 import lib  # noqa: E402
 from property.cuts import gather  # noqa: E402
 from property.damage import Recording  # noqa: E402
 
-WORDS_MAX = 25
+LOADER = importlib.machinery.SourceFileLoader("check_words", str(lib.ROOT / "tools/check-words"))
+WORDS = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_words", LOADER))
+LOADER.exec_module(WORDS)
+WORDS_MAX = WORDS.WORDS_MAX
 SENTENCES_MIN = 2000
 SEEDS = range(4)
 # Damage of which every reader knows that something is gone.
@@ -57,6 +63,7 @@ def check_short(history):
         for sentence in sentences(v["text"]):
             nr += 1
             lib.check(len(sentence.split()) <= WORDS_MAX, f"{history}: {len(sentence.split())} words: {sentence}")
+            lib.check(not WORDS.gone(sentence), f"{history}: {WORDS.gone(sentence)}: {sentence}")
         lib.check(v["text"].endswith(".") and ".." not in v["text"], f"{history}: {v['text']}")
     return nr
 

@@ -4,7 +4,7 @@
 
 #include "analysis/by_machine.h"
 #include "analysis/facts.h"
-#include "analysis/vcpu_states.h"
+#include "analysis/sched/vcpu_states.h"
 #include "sonde/sonde.h"
 #include "tests/unit/small_run_test.h"
 

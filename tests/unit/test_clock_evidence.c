@@ -6,10 +6,10 @@
 #include <math.h>
 
 #include "clock/exact.h"
-#include "clock/pairs.h"
+#include "clock/bounds/pairs.h"
 #include "clock/readings.h"
 #include "clock/reference.h"
-#include "clock/watch.h"
+#include "clock/sample/watch.h"
 #include "source/exits.h"
 
 #define VCPU_TID 100

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timers of a guest whose clock is known here, and hidden from what is tested: what clock/timers.h
- * makes of them must hold, and must not be made of anything else.
+ * Timers of a guest whose clock is known here, and hidden from what is tested: what
+ * clock/bounds/timers.h makes of them must hold, and must not be made of anything else.
  */
 #include "tests/unit/unit.h"
 
-#include "clock/timers.h"
-#include "clock/watch.h"
+#include "clock/bounds/timers.h"
+#include "clock/sample/watch.h"
 
 #define US INT64_C(1000)
 #define MS (1000 * US)

@@ -13,11 +13,11 @@
 #include "base/now.h"
 #include "base/units.h"
 #include "channel/holdups.h"
-#include "record/stolen_bpf.h"
-#include "record/stolen_share.h"
-#include "record/tasks.h"
-#include "record/vmm.h"
-#include "record/vms.h"
+#include "record/steal/stolen_bpf.h"
+#include "record/steal/stolen_share.h"
+#include "record/host/tasks.h"
+#include "record/host/vmm.h"
+#include "record/host/vms.h"
 
 #define NEIGHBOUR 1u /* a process that is another VM */
 #define TWIN INT32_MAX

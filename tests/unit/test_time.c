@@ -2,7 +2,7 @@
 /* Times as people write them, and numbers as people read them. */
 #include "tests/unit/unit.h"
 
-#include "report/time.h"
+#include "libsonde/time_text.h"
 #include "base/units.h"
 
 #include <errno.h>

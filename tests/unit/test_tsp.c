@@ -3,8 +3,8 @@
  * two runs of small_run.h side by side. */
 #include "tests/unit/unit.h"
 
-#include "serve/tsp.h"
-#include "serve/tsp_query.h"
+#include "serve/tsp/tsp.h"
+#include "serve/tsp/tsp_query.h"
 #include "tests/unit/small_run.h"
 
 #include <errno.h>
