@@ -3,7 +3,7 @@
 #define BENCH_MADE_WORLD_H
 
 #include "history/history.h"
-#include "model/state.h"
+#include "model/state/state.h"
 
 /*
  * Histories of machines of any size, made up from a fixed seed: to measure what grows with the size

@@ -4,7 +4,7 @@
 #include "analysis/why/why.h"
 #include "base/units.h"
 #include "channel/origin.h"
-#include "model/rows.h"
+#include "model/state/rows.h"
 
 #include <errno.h>
 

@@ -46,8 +46,9 @@ int64_t machine_of_context(const struct side *s, const struct sonde_context *c)
 								  : c->machine;
 }
 
-/* Only another machine's events show that a CPU's are missing (model/contradict.h): where these are
- * missing, too, nothing does.  Behind it the whole run knows nothing until the next event. */
+/* Only another machine's events show that a CPU's are missing (model/sched/uncounted_gap.h): where
+ * these are missing, too, nothing does.  Behind it the whole run knows nothing until the next
+ * event. */
 static bool is_hidden_gap(const struct pair *p, const struct subject *of, int64_t from)
 {
 	struct sonde_loss l;
