@@ -28,14 +28,16 @@ CC := $(if $(FUZZ),clang-14,gcc)
 endif
 B := $(if $(FUZZ),build-fuzz,$(if $(filter thread,$(SANITIZE)),build-tsan,$(if $(SANITIZE),build-san,$(if $(COVERAGE),build-cov,build))))
 OPT ?= $(if $(SANITIZE)$(FUZZ)$(COVERAGE),-O1,-O2)
-PKGS := libzstd zlib libxxhash jansson smartcols
+PKGS := libzstd zlib libxxhash jansson
+REPORT_PKGS := smartcols
 RECORD_PKGS := libtracefs libtraceevent nettle
 SERVE_PKGS := libmicrohttpd
 SQL_PKGS := sqlite3
 TERM_PKGS := ncursesw
-HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) $(SQL_PKGS) 2>/dev/null && echo yes)
-PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
+HAVE_PKGS := $(shell pkg-config --exists $(PKGS) $(REPORT_PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) $(SQL_PKGS) 2>/dev/null && echo yes)
+PKG_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS) $(REPORT_PKGS)))
 PKG_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(PKGS)))
+REPORT_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(REPORT_PKGS)))
 RECORD_CFLAGS := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(RECORD_PKGS)))
 RECORD_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --libs $(RECORD_PKGS)))
 RECORD_STATIC_LIBS := $(if $(HAVE_PKGS),$(shell pkg-config --static --libs $(RECORD_PKGS)))
@@ -58,22 +60,23 @@ VERSION := 0.1.0
 COMMIT := $(shell cut -c1-12 COMMIT 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/null)
 # CFLAGS, LDFLAGS and LDLIBS are the user's, and come last.
 ALL_CFLAGS = -std=gnu17 -g $(OPT) -Wall -Wextra -Werror -fno-strict-aliasing -fvisibility=hidden \
-	     -fPIC -I. -Iinclude $(SAN_FLAGS) $(PKG_CFLAGS) $(OWN_CFLAGS) $(CFLAGS)
+	     -fPIC -I. -Ilibsonde/include $(SAN_FLAGS) $(PKG_CFLAGS) $(OWN_CFLAGS) $(CFLAGS)
 ALL_LDFLAGS = $(SAN_FLAGS) $(LDFLAGS)
 ALL_LDLIBS = $(OWN_LDLIBS) $(PKG_LIBS) -lpthread -lm $(LDLIBS)
 
-# The folders in the order of the data; a folder uses only what stands before it
+# The folders in the order of the data, each with those inside it; one uses only what stands before it
 # (tools/check-layers).
-LIB_DIRS := base channel events source source/ctf source/dat source/hyper source/folded source/perf clock merge history model analysis report lib
-SERVE_SRC := $(wildcard serve/*.c)
-EXPORT_SRC := $(wildcard export/*.c)
-SQL_SRC := $(filter-out sql/extension.c,$(wildcard sql/*.c))
+in = $(wildcard $(foreach d,$1,$d/*.c $d/*/*.c))
+LIB_SRC := $(call in,base channel events source clock merge history model query analysis libsonde)
+REPORT_SRC := $(call in,report)
+SERVE_SRC := $(call in,serve)
+EXPORT_SRC := $(call in,export)
+SQL_SRC := $(filter-out sql/extension.c,$(call in,sql))
 # What a loaded extension has no use for: a session of the program, and its queries.
-SQL_EXTENSION_SRC := $(filter-out sql/session.c sql/ready.c,$(wildcard sql/*.c))
-TERM_SRC := $(wildcard term/*.c)
-RECORD_SRC := $(filter-out $(if $(HAVE_BPF),,record/%_bpf.c),$(wildcard record/*.c))
-LIB_SRC := $(wildcard $(LIB_DIRS:%=%/*.c))
-CMD_SRC := $(wildcard cmd/*.c)
+SQL_EXTENSION_SRC := $(filter-out sql/session.c sql/ready.c,$(call in,sql))
+TERM_SRC := $(call in,term)
+RECORD_SRC := $(filter-out $(if $(HAVE_BPF),,%_bpf.c),$(call in,record))
+CMD_SRC := $(filter-out cmd/static/%,$(call in,cmd))
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 BENCH_SRC := $(wildcard bench/bench_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
@@ -81,6 +84,7 @@ TEST_TOOL_SRC := $(wildcard tests/clock/*.c tests/oracle/*.c tests/differential/
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 RECORD_OBJ := $(RECORD_SRC:%.c=$(B)/%.o)
+REPORT_OBJ := $(REPORT_SRC:%.c=$(B)/%.o)
 SERVE_OBJ := $(SERVE_SRC:%.c=$(B)/%.o)
 EXPORT_OBJ := $(EXPORT_SRC:%.c=$(B)/%.o)
 SQL_OBJ := $(SQL_SRC:%.c=$(B)/%.o)
@@ -110,7 +114,7 @@ all: $(B)/libsonde.a $(B)/sonde $(B)/sonde-agent $(B)/libsonde.so $(B)/sonde_sql
 
 need:
 ifneq ($(HAVE_PKGS),yes)
-	@echo "make: pkg-config does not find all of: $(PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) $(SQL_PKGS)" >&2
+	@echo "make: pkg-config does not find all of: $(PKGS) $(REPORT_PKGS) $(RECORD_PKGS) $(SERVE_PKGS) $(TERM_PKGS) $(SQL_PKGS)" >&2
 	@echo "make: run tools/install-deps, then make again" >&2
 	@false
 endif
@@ -124,15 +128,15 @@ UNBUILT := $(if $(MAKECMDGOALS),$(if $(filter-out help clean format lint dist co
 	check-lab,$(MAKECMDGOALS)),,yes))
 FLAGS := $(call remember,flags,$(shell $(CC) --version 2>/dev/null | head -1) $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(ALL_LDLIBS) \
 	$(RECORD_CFLAGS) $(RECORD_LIBS) $(HAVE_BPF))
-OBJECTS := $(call remember,objects,$(LIB_OBJ) $(RECORD_OBJ) $(SERVE_OBJ) $(EXPORT_OBJ) $(SQL_OBJ) $(TERM_OBJ) $(CMD_OBJ))
+OBJECTS := $(call remember,objects,$(LIB_OBJ) $(REPORT_OBJ) $(RECORD_OBJ) $(SERVE_OBJ) $(EXPORT_OBJ) $(SQL_OBJ) $(TERM_OBJ) $(CMD_OBJ))
 RELEASE := $(call remember,release,$(VERSION) $(COMMIT))
 
 $(B)/%.o: %.c $(FLAGS) | need
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/lib/version.o $(B)/cmd/version.o: $(RELEASE)
-$(B)/lib/version.o: OWN_CFLAGS += -DSONDE_VERSION='"$(VERSION)"'
+$(B)/libsonde/version.o $(B)/cmd/version.o: $(RELEASE)
+$(B)/libsonde/version.o: OWN_CFLAGS += -DSONDE_VERSION='"$(VERSION)"'
 $(B)/cmd/version.o: OWN_CFLAGS += -DSONDE_COMMIT='"$(COMMIT)"'
 
 $(B)/gen/syscalls.inc: tools/make-syscalls | need
@@ -141,7 +145,7 @@ $(B)/gen/syscalls.inc: tools/make-syscalls | need
 $(B)/source/syscalls.o: $(B)/gen/syscalls.inc
 $(B)/source/syscalls.o: OWN_CFLAGS += -I$(B)
 
-ARCHIVES := $(addprefix $(B)/lib,$(addsuffix .a,sonde record serve export sql term))
+ARCHIVES := $(addprefix $(B)/lib,$(addsuffix .a,sonde report record serve export sql term))
 $(ARCHIVES): $(OBJECTS)
 	@rm -f $@
 	ar rcs $@ $(filter %.o,$^)
@@ -151,6 +155,9 @@ $(B)/libsonde.a: $(LIB_OBJ)
 $(RECORD_OBJ): OWN_CFLAGS += $(RECORD_CFLAGS)
 $(B)/librecord.a: $(RECORD_OBJ)
 
+# What shows runs as text and pictures is for all that show any, and not for libsonde.
+$(B)/libreport.a: $(REPORT_OBJ)
+
 # What shows runs to browsers, and what writes other programs' formats, are the program's alone, too.
 $(B)/libserve.a: $(SERVE_OBJ)
 $(B)/libexport.a: $(EXPORT_OBJ)
@@ -158,13 +165,13 @@ $(B)/libexport.a: $(EXPORT_OBJ)
 # So are queries; other programs ask the same of an extension for SQLite, which takes in all it needs
 # and calls SQLite only through what the program that loads it hands over.
 $(SQL_OBJ): OWN_CFLAGS += -DSQLITE_CORE
-$(B)/cmd/sql.o $(B)/cmd/sql_output.o: OWN_CFLAGS += -DSQLITE_CORE
+$(B)/cmd/sql.o $(B)/cmd/answers/sql_output.o: OWN_CFLAGS += -DSQLITE_CORE
 $(B)/libsql.a: $(SQL_OBJ)
 $(B)/extension/%.o: %.c $(FLAGS) | need
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
-$(B)/sonde_sqlite.so: $(SQL_EXTENSION_OBJ) $(B)/libsonde.a
-	$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $^ $(ALL_LDLIBS)
+$(B)/sonde_sqlite.so: $(SQL_EXTENSION_OBJ) $(B)/libreport.a $(B)/libsonde.a
+	$(CC) $(ALL_LDFLAGS) -shared -Wl,-z,defs -Wl,--exclude-libs,ALL -o $@ $^ $(REPORT_LIBS) $(ALL_LDLIBS)
 
 # What has a terminal for itself, as well.
 $(B)/libterm.a: $(TERM_OBJ)
@@ -175,8 +182,8 @@ PAGE := build/web
 PAGE_SRC := $(wildcard web/*.json web/*.html web/*.ts web/.npmrc web/src/*.ts web/src/*.css)
 $(PAGE)/stamp: tools/build-page $(PAGE_SRC)
 	@tools/build-page $(PAGE)
-$(B)/serve/page.o: $(PAGE)/stamp
-$(B)/serve/page.o: OWN_CFLAGS += $(shell cat $(PAGE)/flags 2>/dev/null)
+$(B)/serve/api/page.o: $(PAGE)/stamp
+$(B)/serve/api/page.o: OWN_CFLAGS += $(shell cat $(PAGE)/flags 2>/dev/null)
 
 # The BPF program, in a header with what libbpf needs to load it.
 $(B)/gen/%.bpf.o: kernel/bpf/%.bpf.c $(wildcard kernel/bpf/*.h) channel/hypercalls.h channel/holdups.h \
@@ -186,27 +193,27 @@ $(B)/gen/%.bpf.o: kernel/bpf/%.bpf.c $(wildcard kernel/bpf/*.h) channel/hypercal
 		-Wno-unused-parameter -I. -I/usr/include/$(shell $(CC) -print-multiarch) -c -o $@ $<
 $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $*_skel > $@.new && mv $@.new $@
-$(B)/record/hypercalls_bpf.o: $(B)/gen/hypertrace.skel.h
-$(B)/record/stolen_bpf.o: $(B)/gen/stolen.skel.h
-$(B)/record/hypercalls_bpf.o $(B)/record/stolen_bpf.o: OWN_CFLAGS += -I$(B)
-# In place of record/*_bpf.c where there is no libbpf: always in the agent.
+$(B)/record/tracers/hypercalls_bpf.o: $(B)/gen/hypertrace.skel.h
+$(B)/record/steal/stolen_bpf.o: $(B)/gen/stolen.skel.h
+$(B)/record/tracers/hypercalls_bpf.o $(B)/record/steal/stolen_bpf.o: OWN_CFLAGS += -I$(B)
+# In place of record/*/*_bpf.c where there is no libbpf: always in the agent.
 NO_BPF := $(B)/cmd/static/no_bpf.o
 
 $(B)/sonde: $(CMD_OBJ) $(if $(HAVE_BPF),,$(NO_BPF)) $(B)/librecord.a $(B)/libserve.a \
-	$(B)/libexport.a $(B)/libterm.a $(B)/libsql.a $(B)/libsonde.a
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(ALL_LDLIBS)
+	$(B)/libexport.a $(B)/libterm.a $(B)/libsql.a $(B)/libreport.a $(B)/libsonde.a
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(SERVE_LIBS) $(TERM_LIBS) $(SQL_LIBS) $(BPF_LIBS) $(REPORT_LIBS) $(ALL_LDLIBS)
 
 # `sonde agent` alone, to be copied into guests: static, without the debug information.  (Sanitizers cannot be linked statically.)
-AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/complain cmd/duration cmd/limits \
-	cmd/options cmd/help cmd/signals cmd/version lib/version))
-$(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
+AGENT_OBJ := $(addprefix $(B)/,$(addsuffix .o,cmd/static/agent cmd/agent cmd/common/complain cmd/common/duration cmd/common/limits \
+	cmd/common/options cmd/help cmd/common/signals cmd/version libsonde/version))
+$(B)/sonde-agent: $(B)/cmd/static/no_plugins.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libreport.a $(B)/libsonde.a
 	$(CC) $(or $(strip $(SAN_FLAGS)),-static -s) -o $@ $^ $(RECORD_STATIC_LIBS) -lpthread
 
-# The shared library shows what include/sonde marks with SONDE_API.  The static one that is
+# The shared library shows what libsonde/include marks with SONDE_API.  The static one that is
 # installed is a single object whose other names are hidden as well: they cannot meet a user's.
 SONAME := libsonde.so.0
-$(B)/$(SONAME): $(LIB_OBJ) $(OBJECTS) lib/libsonde.map
-	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/libsonde.map -Wl,-z,defs -o $@ $(LIB_OBJ) $(ALL_LDLIBS)
+$(B)/$(SONAME): $(LIB_OBJ) $(OBJECTS) libsonde/libsonde.map
+	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=libsonde/libsonde.map -Wl,-z,defs -o $@ $(LIB_OBJ) $(ALL_LDLIBS)
 $(B)/libsonde.so: $(B)/$(SONAME)
 	ln -sf $(SONAME) $@
 $(B)/installed/libsonde.a: $(LIB_OBJ) $(OBJECTS)
@@ -238,10 +245,10 @@ install: all $(B)/installed/libsonde.a
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libsonde.so
 	install -D -m 644 $(B)/installed/libsonde.a $(DESTDIR)$(PREFIX)/lib/libsonde.a
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(PKGS)|' lib/libsonde.pc.in \
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(PKGS)|' libsonde/libsonde.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/libsonde.pc
 	install -d $(DESTDIR)$(PREFIX)/include/sonde
-	install -m 644 include/sonde/*.h $(DESTDIR)$(PREFIX)/include/sonde
+	install -m 644 libsonde/include/sonde/*.h $(DESTDIR)$(PREFIX)/include/sonde
 	install -D -m 644 $(B)/completion/sonde \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/sonde
 	ln -sf sonde $(DESTDIR)$(PREFIX)/share/bash-completion/completions/sonde-agent
@@ -251,18 +258,19 @@ install: all $(B)/installed/libsonde.a
 
 # All that `install` puts there, and nothing else.
 INSTALLED := bin/sonde bin/sonde-agent lib/$(SONAME) lib/sonde_sqlite.so lib/libsonde.so lib/libsonde.a lib/pkgconfig/libsonde.pc \
-	$(wildcard include/sonde/*.h) share/bash-completion/completions/sonde share/bash-completion/completions/sonde-agent \
+	$(patsubst libsonde/%,%,$(wildcard libsonde/include/sonde/*.h)) share/bash-completion/completions/sonde share/bash-completion/completions/sonde-agent \
 	$(foreach m,$(MAN_SRC:docs/man/%.scd=%),share/man/man$(subst .,,$(suffix $m))/$m)
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
 	[ ! -d $(DESTDIR)$(PREFIX)/include/sonde ] || rmdir $(DESTDIR)$(PREFIX)/include/sonde
 
-$(B)/tests/test_options: $(B)/cmd/options.o $(B)/cmd/duration.o
+$(B)/tests/test_options: $(B)/cmd/common/options.o $(B)/cmd/common/duration.o
 WRAP := -Wl$(comma)--wrap=
 $(B)/tests/test_memory: ALL_LDFLAGS += $(addprefix $(WRAP),malloc calloc realloc reallocarray \
 	aligned_alloc strdup)
 
 tests: $(TESTS) $(TEST_TOOLS)
+$(TESTS) $(B)/fuzz/fuzz_request $(B)/property/less_specific: OWN_LDLIBS += $(REPORT_LIBS)
 $(B)/tests/test_record%: OWN_LDLIBS += $(RECORD_LIBS)
 $(B)/tests/test_record%: $(B)/tests/unit/test_record%.o $(NO_BPF) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
@@ -272,21 +280,21 @@ $(B)/tests/test_share: OWN_LDLIBS += $(RECORD_LIBS)
 $(B)/tests/test_share: $(B)/tests/unit/test_share.o $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(ALL_LDLIBS)
-$(B)/tests/test_export: $(B)/tests/unit/test_export.o $(B)/libexport.a $(B)/libsonde.a
+$(B)/tests/test_export: $(B)/tests/unit/test_export.o $(B)/libexport.a $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(ALL_LDLIBS)
 SERVE_TESTS := $(addprefix $(B)/tests/test_,cache pattern serve tsp)
-$(SERVE_TESTS): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libserve.a $(B)/libsonde.a
+$(SERVE_TESTS): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libserve.a $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(ALL_LDLIBS)
 $(B)/tests/unit/test_sql.o: OWN_CFLAGS += -DSQLITE_CORE
-$(B)/tests/test_sql: $(B)/tests/unit/test_sql.o $(B)/libsql.a $(B)/libsonde.a
+$(B)/tests/test_sql: $(B)/tests/unit/test_sql.o $(B)/libsql.a $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SQL_LIBS) $(ALL_LDLIBS)
-$(B)/tests/test_term: $(B)/tests/unit/test_term.o $(B)/libterm.a $(B)/libsonde.a
+$(B)/tests/test_term: $(B)/tests/unit/test_term.o $(B)/libterm.a $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(TERM_LIBS) $(ALL_LDLIBS)
-$(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
+$(B)/tests/%: $(B)/tests/unit/%.o $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(ALL_LDLIBS)
 
@@ -295,7 +303,7 @@ $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libsonde.a
 $(B)/clock/%: $(B)/tests/clock/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
-$(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(B)/tests/agent/fake_rings.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libsonde.a
+$(B)/agent/fake_agent: $(B)/tests/agent/fake_recorder.o $(B)/tests/agent/fake_rings.o $(NO_BPF) $(AGENT_OBJ) $(B)/librecord.a $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(RECORD_LIBS) $(ALL_LDLIBS)
 $(B)/agent/gather: $(B)/tests/agent/gather.o $(NO_BPF) $(B)/librecord.a $(B)/libsonde.a
@@ -310,7 +318,7 @@ $(B)/oracle/%: $(B)/tests/oracle/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
 PROPERTY_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/property/*.c))
-$(B)/property/less_specific: $(PROPERTY_OBJ) $(B)/libsonde.a
+$(B)/property/less_specific: $(PROPERTY_OBJ) $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(ALL_LDLIBS)
 $(B)/differential/%: $(B)/tests/differential/%.o $(B)/libsonde.a
@@ -367,7 +375,7 @@ vmx-module:
 
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o
-$(B)/bench/bench_facts $(B)/bench/bench_made: $(B)/bench/facts_time.o $(B)/cmd/heap.o
+$(B)/bench/bench_facts $(B)/bench/bench_made: $(B)/bench/facts_time.o $(B)/cmd/common/heap.o
 $(B)/bench/bench_made: $(addprefix $(B)/bench/made_,run.o tables.o)
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)
@@ -380,7 +388,7 @@ $(FUZZ_RECORD): OWN_LDLIBS += $(RECORD_LIBS)
 $(FUZZ_RECORD): $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/librecord.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(ALL_LDLIBS)
-$(B)/fuzz/fuzz_request: $(B)/tests/fuzz/fuzz_request.o $(FUZZ_MAIN) $(B)/libserve.a $(B)/libsonde.a
+$(B)/fuzz/fuzz_request: $(B)/tests/fuzz/fuzz_request.o $(FUZZ_MAIN) $(B)/libserve.a $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(ALL_LDLIBS)
 $(B)/fuzz/%: $(B)/tests/fuzz/%.o $(FUZZ_MAIN) $(B)/libsonde.a

@@ -40,12 +40,12 @@
 	X(wakeup_awake)                                                                            \
 	X(wakeup_awake_list)                                                                       \
 	X(io)                                                                                      \
-	X(io_leg)                                                                                  \
+	X(io_stage)                                                                                \
 	X(io_list)                                                                                 \
 	X(io_histogram)                                                                            \
 	X(io_step)                                                                                 \
 	X(clock)                                                                                   \
-	X(loss)                                                                                    \
+	X(gap)                                                                                     \
 	X(refused)                                                                                 \
 	X(left_out)                                                                                \
 	X(problem)
@@ -87,6 +87,6 @@ int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, const char 
 
 	*out = NULL;
 	ret = a ? analysis_facts(out, run, a, begin, end, &inner)
-		: fail(&inner, -ENOENT, "there is no analysis \"%s\"", name);
+		: fail(&inner, -ENOENT, "there is no table \"%s\"", name);
 	return run_error(err, ret, &inner);
 }

@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_CULPRIT_H
 #define ANALYSIS_CULPRIT_H
 
-#include "analysis/kept.h"
+#include "query/kept.h"
 
 /* Who ran instead of somebody: a context as a cause, so that what is one cause is one. */
 struct culprit {

@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_FACTS_H
 #define ANALYSIS_FACTS_H
 
-#include "analysis/kept.h"
+#include "query/kept.h"
 #include "base/arena.h"
 #include "sonde/facts.h"
 
@@ -146,12 +146,12 @@ extern const struct analysis wakeup_histogram_analysis;
 extern const struct analysis wakeup_awake_analysis;
 extern const struct analysis wakeup_awake_list_analysis;
 extern const struct analysis io_analysis;
-extern const struct analysis io_leg_analysis;
+extern const struct analysis io_stage_analysis;
 extern const struct analysis io_list_analysis;
 extern const struct analysis io_histogram_analysis;
 extern const struct analysis io_step_analysis;
 extern const struct analysis clock_analysis;
-extern const struct analysis loss_analysis;
+extern const struct analysis gap_analysis;
 extern const struct analysis refused_analysis;
 extern const struct analysis left_out_analysis;
 extern const struct analysis problem_analysis;

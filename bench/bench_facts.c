@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "bench/facts_time.h"
-#include "cmd/heap.h"
+#include "cmd/common/heap.h"
 
 int main(int argc, char **argv)
 {

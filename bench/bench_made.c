@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "bench/facts_time.h"
 #include "bench/made_world.h"
-#include "cmd/heap.h"
+#include "cmd/common/heap.h"
 
 #define SIZES 3
 

@@ -65,8 +65,8 @@ class Hands {
 
 const QUESTIONS = [
   ["who took vm-a's vCPU 1 its CPU (F11)", async (h) => {
-    await h.see("Who preempted which vCPU");
-    await h.see("h-burn[519]", '.facts:has(h3:text-is("Who preempted which vCPU")) td');
+    await h.see("Steal time of vCPUs, by culprit");
+    await h.see("h-burn[519]", '.facts:has(h3:text-is("Steal time of vCPUs, by culprit")) td');
   }],
   ["what ran on physical CPU 1 at 60.083, through all layers (F3, F9)", async (h) => {
     await h.write("/", "60.083");
@@ -82,12 +82,12 @@ const QUESTIONS = [
     await h.see(/the steps add up/);
   }],
   ["how long wake-ups of vCPUs take, and on what (F11)", async (h) => {
-    await h.click('[data-tab="facts"]');
+    await h.click('[data-tab="tables"]');
     await h.choose(".panel-body select", "wakeup");
     await h.see("vm-b", ".facts td");
   }],
   ["what left the guests, how often, and what it cost (W6)", async (h) => {
-    await h.click('[data-tab="facts"]');
+    await h.click('[data-tab="tables"]');
     await h.choose(".panel-body select", "exits");
     await h.see(/HLT|hlt/, ".facts td");
   }],

@@ -8,15 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/compose.h"
+#include "clock/fit/compose.h"
 #include "clock/exact.h"
-#include "clock/rates.h"
+#include "clock/homes.h"
+#include "clock/bounds/rates.h"
 #include "clock/readings.h"
-#include "clock/runs.h"
-#include "clock/tighten.h"
-#include "clock/timers.h"
-#include "clock/told.h"
-#include "clock/tsc.h"
+#include "clock/vcpu_runs.h"
+#include "clock/bounds/tighten.h"
+#include "clock/bounds/timers.h"
+#include "clock/given_offset.h"
+#include "clock/bounds/tsc.h"
 
 /* A better model shows more timers; after so many rounds hardly any. */
 #define TIMER_ROUNDS 2
@@ -359,6 +360,26 @@ static int by_list(struct topology *t, struct placed *p, const struct evidence *
 	return ret;
 }
 
+/* A clock, and threads, that what the parent saw does not bear out, are none. */
+static int test_homes(struct topology *t, struct placed *p, const struct fit_options *o,
+		      struct error *err)
+{
+	struct machine *m = p->machine;
+	bool refuted;
+
+	if (homes_test(p, &refuted))
+		return fail(err, -ENOMEM, "out of memory aligning %s", m->name);
+	if (!refuted)
+		return 0;
+	problems_add(
+		&t->problems,
+		"%s: its events are not where the threads of %s ran a guest that its calls, or "
+		"its UUID, lead to: neither those threads nor that clock count",
+		m->name, p->parent->machine->name);
+	clock_model_release(&m->to_parent);
+	return align_blindly(t, p, o, err);
+}
+
 /* The clock to the parent's, by the best evidence there is. */
 static int by_evidence(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
 {
@@ -388,6 +409,8 @@ static int by_evidence(struct topology *t, struct placed *p, struct evidence *e,
 		ret = by_coincidence(p, err);
 	else if (!e->rough && find_vcpus(p))
 		ret = fail(err, -ENOMEM, "out of memory aligning %s", p->machine->name);
+	if (ret == 0 && !e->rough && !is_exact(p->machine->to_parent.method))
+		ret = test_homes(t, p, &o, err);
 	if (ret == 0 && !e->rough && !is_exact(p->machine->to_parent.method))
 		ret = contain(p, &p->machine->to_parent, &e->pairs, false, &o, err);
 	if (ret == 0 && !e->rough && !is_exact(p->machine->to_parent.method))

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/compose.h"
-#include "clock/runs.h"
-#include "clock/tsc.h"
+#include "clock/fit/compose.h"
+#include "clock/vcpu_runs.h"
+#include "clock/bounds/tsc.h"
 
 /* Relations of one VM that are tried. */
 #define RELATIONS_MAX 8
@@ -297,7 +297,7 @@ static void append(char *text, size_t room, const char *more)
 static void explain(struct placed *p, const struct relation_votes *v, const struct test *t)
 {
 	const char *when = v->at_start && v->at_end ? "listed at begin and end"
-			   : v->at_start	    ? "listed at the begin only"
+			   : v->at_start	    ? "listed at the start only"
 						    : "listed at the end";
 	char text[200];
 

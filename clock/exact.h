@@ -3,10 +3,10 @@
 #define CLOCK_EXACT_H
 
 #include "clock/align.h"
-#include "clock/declared.h"
+#include "clock/sample/declared.h"
 
 /*
- * The exact way, by what the host lists of its VMs' vCPUs (clock/declared.h):
+ * The exact way, by what the host lists of its VMs' vCPUs (clock/sample/declared.h):
  *
  *	guest's TSC = (host's TSC * ratio >> bits) + offset
  *

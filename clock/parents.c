@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "clock/exact.h"
-#include "clock/rates.h"
+#include "clock/bounds/rates.h"
 #include "clock/readings.h"
-#include "clock/tsc.h"
+#include "clock/bounds/tsc.h"
 
 /* Fewer shared calls than this may be chance: payloads can be small numbers. */
 #define PAIRS_MIN 3
@@ -85,7 +85,7 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 	snprintf(list[i].evidence, sizeof(list[i].evidence), "%s",
 		 list[i].in->because	? list[i].in->because
 		 : list[i].in->recorded ? "recorded through that machine"
-					: "told by the user");
+					: "given by the user");
 	if (!strcmp(wanted, "-")) {
 		list[i].parent = PARENT_NONE;
 		return 0;
@@ -128,7 +128,7 @@ static int doubt_told(struct candidate *list, unsigned nr, unsigned i, struct pr
 				    c->name, said, pairs, list[k].name);
 		problems_add(
 			problems,
-			"%.60s: the run's manifest says that it runs in %.60s, but its hypercalls "
+			"%.60s: the manifest of the recording says that it runs in %.60s, but its hypercalls "
 			"are in the trace of %.60s; they count",
 			c->name, said, list[k].name);
 		c->told = false;
@@ -201,6 +201,26 @@ static bool is_recorded_as_other(const struct candidate *list, unsigned i, int p
 	return true;
 }
 
+/* Who made its calls is the host's word.  pairs_thread() asks no list. */
+static bool are_calls_of_other(const struct candidate *list, unsigned i, int parent,
+			       const struct declared_vm *vm, struct problems *problems)
+{
+	const struct candidate *c = &list[i], *host = &list[parent];
+	const struct pair_guest any = {.sample = c->sample}, as = {c->sample, host->declared, vm};
+	int32_t tid = pairs_thread(host->calls, &any);
+	const struct declared_vm *made =
+		tid >= 0 ? declared_vm_of_thread(host->declared, tid) : NULL;
+
+	if (!made || declared_same_vm(made, vm) || pairs_count(host->calls, &as) ||
+	    pairs_count(host->calls, &any) < PAIRS_MIN)
+		return false;
+	problems_add(problems,
+		     "%s: its UUID is that of a VM of %s, process %d, but process %d made its "
+		     "hypercalls; they count",
+		     c->name, host->name, vm->pid, made->pid);
+	return true;
+}
+
 /* The machine's own system UUID is that of a VM which another one lists. */
 static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 			   struct problems *problems)
@@ -210,7 +230,8 @@ static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 
 	if (who_lists(list, nr, i, &parent, &vm) != 1 || !uuid_is_of_one(list, nr, i))
 		return;
-	if (is_recorded_as_other(list, i, parent, vm, problems))
+	if (is_recorded_as_other(list, i, parent, vm, problems) ||
+	    are_calls_of_other(list, i, parent, vm, problems))
 		return;
 	for (unsigned k = 0; k < nr; k++) {
 		if (k == i || k == (unsigned)parent || pairs_of(list, i, k) < PAIRS_MIN ||
@@ -227,7 +248,8 @@ static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 			     "%s: its UUID is that of a VM of %s, but %s that it runs in %s; that "
 			     "counts",
 			     list[i].name, list[parent].name,
-			     list[i].in->recorded ? "the run's manifest says" : "the user says",
+			     list[i].in->recorded ? "the manifest of the recording says"
+						  : "the user says",
 			     list[i].parent < 0 ? "no other" : list[list[i].parent].name);
 		return;
 	}
@@ -319,9 +341,25 @@ static bool is_below(const struct candidate *list, unsigned nr, unsigned i, unsi
 	return false;
 }
 
+/* What its UUID said does not count against the thread that it was found in. */
+static void doubt_vm(struct candidate *c, const struct candidate *parent, struct problems *problems)
+{
+	const struct declared_vm *vm = declared_vm_of_thread(parent->declared, c->fit.tid);
+
+	if (!c->vm || !vm || declared_same_vm(c->vm, vm))
+		return;
+	problems_add(problems,
+		     "%s: its UUID is that of a VM of %s, process %d, but it is active only while "
+		     "process %d runs a guest; that counts",
+		     c->name, parent->name, c->vm->pid, vm->pid);
+	c->vm = vm;
+	c->proven = false;
+	c->exact = false;
+}
+
 /* Tries whether @i's activity lies inside that of a vCPU of @k. */
 static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned k,
-		      struct stop *stop)
+		      struct problems *problems, struct stop *stop)
 {
 	struct fit_options o = rates_options(list[i].sample, list[k].sample, 0, 0);
 	struct coincidence fit;
@@ -345,6 +383,7 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 	clock_model_release(&list[i].fit.model);
 	list[i].fit = fit;
 	list[i].parent = (int)k;
+	doubt_vm(&list[i], &list[k], problems);
 	if (!list[i].told && !list[i].proven)
 		snprintf(list[i].evidence, sizeof(list[i].evidence),
 			 "its CPU %d is active only while thread %d of %s runs a guest (%" PRIu64
@@ -354,14 +393,15 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 }
 
 /* For those without pairs.  With a single trace there is nothing to find. */
-static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i, struct stop *stop)
+static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i,
+				 struct problems *problems, struct stop *stop)
 {
 	int ret = 0;
 
 	if (list[i].nr_pairs || list[i].same_clock || list[i].parent == PARENT_NONE)
 		return 0;
 	for (unsigned k = 0; k < nr && ret == 0; k++)
-		ret = try_inside(list, nr, i, k, stop);
+		ret = try_inside(list, nr, i, k, problems, stop);
 	return ret;
 }
 
@@ -509,16 +549,17 @@ bool parents_complete(const struct candidate *list, unsigned nr)
 	return roots == 1;
 }
 
-static int search_for(struct candidate *list, unsigned nr, unsigned i, struct stop *stop)
+static int search_for(struct candidate *list, unsigned nr, unsigned i, struct problems *problems,
+		      struct stop *stop)
 {
-	int ret = parent_by_containment(list, nr, i, stop);
+	int ret = parent_by_containment(list, nr, i, problems, stop);
 
 	return ret ? ret : find_between(list, nr, i, stop);
 }
 
 /* Nothing was found that bears out what the user says of it: is it found elsewhere without that? */
-static int doubt_user(struct candidate *list, unsigned nr, unsigned i, struct stop *stop,
-		      struct error *err)
+static int doubt_user(struct candidate *list, unsigned nr, unsigned i, struct problems *problems,
+		      struct stop *stop, struct error *err)
 {
 	struct candidate *c = &list[i];
 	const char *said = c->parent >= 0 ? list[c->parent].name : "no other";
@@ -529,7 +570,7 @@ static int doubt_user(struct candidate *list, unsigned nr, unsigned i, struct st
 		return 0;
 	c->told = false;
 	c->parent = PARENT_UNKNOWN;
-	ret = search_for(list, nr, i, stop);
+	ret = search_for(list, nr, i, problems, stop);
 	if (ret)
 		return ret;
 	if (c->parent >= 0)
@@ -549,13 +590,14 @@ static int doubt_user(struct candidate *list, unsigned nr, unsigned i, struct st
 	return 0;
 }
 
-int parents_search(struct candidate *list, unsigned nr, struct stop *stop, struct error *err)
+int parents_search(struct candidate *list, unsigned nr, struct problems *problems,
+		   struct stop *stop, struct error *err)
 {
 	for (unsigned i = 0; i < nr; i++) {
-		int ret = search_for(list, nr, i, stop);
+		int ret = search_for(list, nr, i, problems, stop);
 
 		if (!ret)
-			ret = doubt_user(list, nr, i, stop, err);
+			ret = doubt_user(list, nr, i, problems, stop, err);
 		if (ret == -EINVAL)
 			return ret;
 		if (ret)

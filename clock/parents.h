@@ -2,9 +2,9 @@
 #ifndef CLOCK_PARENTS_H
 #define CLOCK_PARENTS_H
 
-#include "clock/coincide.h"
-#include "clock/declared.h"
-#include "clock/pairs.h"
+#include "clock/bounds/coincide.h"
+#include "clock/sample/declared.h"
+#include "clock/bounds/pairs.h"
 #include "clock/topology.h"
 
 /*
@@ -45,7 +45,8 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 bool parents_complete(const struct candidate *list, unsigned nr);
 
 /* Finds the rest by containment; what nothing tells is left PARENT_UNKNOWN. */
-int parents_search(struct candidate *list, unsigned nr, struct stop *stop, struct error *err);
+int parents_search(struct candidate *list, unsigned nr, struct problems *problems,
+		   struct stop *stop, struct error *err);
 
 void parents_release(struct candidate *list, unsigned nr);
 

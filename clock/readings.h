@@ -2,8 +2,8 @@
 #ifndef CLOCK_READINGS_H
 #define CLOCK_READINGS_H
 
-#include "clock/declared.h"
-#include "clock/fit.h"
+#include "clock/sample/declared.h"
+#include "clock/fit/fit.h"
 
 /*
  * Readings of clocks: a state line has the cycle counter and the kernel's clocks as they were read
@@ -14,9 +14,9 @@
  *	                 <=>  the other machine's counter shows so much (the TSC relation)
  *	                 <=>  and the other machine's clock so much, between two readings of its own
  *
- * What is assumed in the last step is what clock/fit.h assumes anyway: that between two readings a
- * clock stays within 1 us of a straight line.  Beyond its first and last reading a clock may run
- * off by 100 ppm, and further than a second away from them nothing is said.
+ * What is assumed in the last step is what clock/fit/fit.h assumes anyway: that between two
+ *readings a clock stays within 1 us of a straight line.  Beyond its first and last reading a clock
+ *may run off by 100 ppm, and further than a second away from them nothing is said.
  */
 
 /* Adds what the guest's and the host's readings say, in guest ticks and host ticks. */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/compose.h"
-#include "clock/fit.h"
+#include "clock/fit/compose.h"
+#include "clock/fit/fit.h"
 #include "clock/readings.h"
 
 /* Rates a cycle counter can have; anything else is a broken or hostile trace. */

@@ -2,8 +2,8 @@
 #ifndef CLOCK_REFERENCE_H
 #define CLOCK_REFERENCE_H
 
-#include "clock/declared.h"
-#include "clock/sample.h"
+#include "clock/sample/declared.h"
+#include "clock/sample/sample.h"
 #include "clock/topology.h"
 
 /*

@@ -3,7 +3,7 @@
 #define CLOCK_SURVEY_H
 
 #include "clock/align.h"
-#include "clock/plan.h"
+#include "clock/sample/plan.h"
 
 /*
  * What to read, so that the search costs little however long the traces are.

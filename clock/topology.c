@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "clock/align.h"
+#include "clock/homes.h"
 #include "clock/parents.h"
 #include "clock/reference.h"
 #include "clock/survey.h"
@@ -203,7 +204,11 @@ static int make_machines(struct pass *p, const struct search *s, bool rough, str
 		make_machine(p, i);
 	ret = reference_find(&p->t, p->list[p->order[0]].sample, p->list[p->order[0]].declared,
 			     told_khz, rough && one_kind_of_clock(s), err);
-	return ret ? ret : align_machines(p, s, rough, err);
+	if (ret == 0)
+		ret = align_machines(p, s, rough, err);
+	if (ret == 0 && !rough)
+		homes_settle(&p->t, p->placed, p->nr);
+	return ret;
 }
 
 /* Reads by the pass's plans and finds parents; @whole: by all means. */
@@ -222,7 +227,7 @@ static int pass_parents(struct pass *p, const struct search *s, bool whole, stru
 		return ret;
 	p->complete = parents_complete(p->list, p->nr);
 	if (whole && !p->complete)
-		ret = parents_search(p->list, p->nr, s->stop, err);
+		ret = parents_search(p->list, p->nr, &p->t.problems, s->stop, err);
 	return ret;
 }
 

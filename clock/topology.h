@@ -2,7 +2,7 @@
 #ifndef CLOCK_TOPOLOGY_H
 #define CLOCK_TOPOLOGY_H
 
-#include "clock/model.h"
+#include "clock/fit/model.h"
 #include "source/trace.h"
 
 /*

@@ -148,6 +148,12 @@ static bool has_traced_hypervisor(const struct candidate *list, unsigned nr, uns
 	return false;
 }
 
+/* What relates it to others may be in what cannot be decoded. */
+static bool is_mostly_unreadable(const struct trace *t)
+{
+	return t->loss.bytes_skipped > size_of(t) / 2;
+}
+
 /* L0 saw it run, in a VM that has no trace: its place is known, and its clock as far as all was
  * read. */
 static void explain_between(struct candidate *c, const struct candidate *l0,
@@ -198,6 +204,12 @@ static void explain(struct candidate *list, unsigned nr, unsigned i, int root, u
 	else if (c->declared->hypervisor)
 		snprintf(out->why, sizeof(out->why),
 			 "it runs in a VM, but in none of the machines of which there are traces");
+	else if (is_mostly_unreadable(c->sample->trace))
+		snprintf(
+			out->why, sizeof(out->why),
+			"most of its data cannot be decoded, and nothing in the rest relates it to "
+			"%.40s. sonde check says what is damaged",
+			list[l0].name);
 	else if (*threads && !c->sample->stays.nr && !has_traced_hypervisor(list, nr, l0))
 		snprintf(out->why, sizeof(out->why),
 			 "nothing in the traces says which machine it runs in. %.40s ran nested "

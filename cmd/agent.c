@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde agent: records the machine it runs in when a recorder on its host asks. */
 #define _GNU_SOURCE /* SIG_BLOCK with signalfd() */
-#include "cmd/command.h"
-#include "cmd/limits.h"
-#include "cmd/signals.h"
-#include "record/agent.h"
-#include "record/booted.h"
-#include "record/module.h"
+#include "cmd/common/command.h"
+#include "cmd/common/limits.h"
+#include "cmd/common/signals.h"
+#include "record/agent/agent.h"
+#include "record/host/boot_trace.h"
+#include "record/tracers/module.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -132,8 +132,7 @@ static enum exit_code run_agent(const struct invocation *inv)
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	allow_many_files(&usual);
 	if (geteuid())
-		say((void *)inv,
-		    "only root can record: who asks will be told that it cannot be done");
+		say((void *)inv, "only root can record: who asks gets an error");
 	if (a.module && access(MODULE_DEVICE, F_OK))
 		say((void *)inv, MODULE_DEVICE
 		    " is not there, nothing can be sent until it is: " MODULE_DEVICE_HINT);
@@ -149,7 +148,7 @@ const struct command agent_command = {
 	.operands = "",
 	.about =
 		"Serves vsock and the virtio-serial port " LINK_PORT_NAME ", whichever there is,\n"
-		"unless told where to listen. Guests of this machine are found and recorded too.\n",
+		"unless options say where to listen. Guests of this machine are found and recorded too.\n",
 	.options = rows,
 	.nr_options = ARRAY_SIZE(rows),
 	.values_bytes = sizeof(struct options),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde analyze: traces in, one history out. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "base/figure.h"
 #include "base/now.h"
-#include "cmd/progress.h"
-#include "cmd/signals.h"
-#include "cmd/trace_options.h"
-#include "record/datfile.h"
-#include "record/run.h"
+#include "cmd/common/progress.h"
+#include "cmd/common/signals.h"
+#include "cmd/common/trace_options.h"
+#include "record/tracers/datfile.h"
+#include "record/directory/run.h"
 #include "base/units.h"
 
 #include <dirent.h>
@@ -111,7 +111,7 @@ static void print_counts(FILE *out, const struct sonde_analyze_result *r)
 
 static char *left_out_text(const struct sonde_analyze_result *r, const char *output, char *buf)
 {
-	snprintf(buf, LEFT_OUT_ROOM, "%u trace%s left out; sonde report %s -s left_out says why",
+	snprintf(buf, LEFT_OUT_ROOM, "%u trace%s left out; sonde report %s -t left_out says why",
 		 r->left_out, r->left_out == 1 ? " is" : "s are", output);
 	return buf;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde check: is this trace, or this history, sound? */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "report/safe.h"
 #include "base/units.h"
 #include "sonde/check.h"

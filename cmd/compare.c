@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde compare: what changed from one run to another, beyond chance. */
-#include "analysis/compare.h"
+/* sonde compare: what changed from one history to another, beyond chance. */
+#include "analysis/compare/compare.h"
 #include "analysis/facts.h"
-#include "cmd/compare_text.h"
-#include "cmd/missing.h"
+#include "cmd/answers/compare_text.h"
+#include "cmd/common/missing.h"
 #include "report/csv.h"
 #include "report/facts.h"
 
@@ -34,7 +34,7 @@ static const struct option_row option_rows[] = {
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
 static const char *const match_names[] = {[MATCH_OUTERMOST] = "outermost",
-					  [MATCH_TOLD] = "told",
+					  [MATCH_TOLD] = "given",
 					  [MATCH_NAME] = "name",
 					  [MATCH_STRUCTURE] = "structure"};
 
@@ -166,11 +166,12 @@ static enum exit_code run_compare(const struct invocation *inv)
 
 const struct command compare_command = {
 	.name = "compare",
-	.summary = "what changed from one run to another, beyond chance",
+	.summary = "what changed from one history to another, beyond chance",
 	.operands = "BEFORE AFTER",
-	.about = "Machines are matched by name, else by their place; vCPUs by number.\n"
-		 "Each measure is taken in 24 parts of each run; what differs by more than their\n"
-		 "scatter explains is told, with limits.\n",
+	.about =
+		"Machines are matched by name, else by their place; vCPUs by number.\n"
+		"Each measure is taken in 24 parts of each history; what differs by more than their\n"
+		"scatter explains is listed, with limits.\n",
 	.common = COMMON_FORMAT_CSV | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bash completion, made from the tables of commands and options. */
-#include "cmd/command.h"
-#include "cmd/report_topics.h"
+#include "cmd/common/command.h"
+#include "cmd/answers/report_topics.h"
 #include "sql/ready.h"
 
 #include <stdio.h>
@@ -33,14 +33,14 @@ static void print_choices(FILE *out, const struct command *c, const struct optio
 	}
 }
 
-/* The sections of a report are known to the analyses alone. */
+/* The tables are known to the analyses alone. */
 static void print_sections(FILE *out)
 {
 	const struct sonde_analysis *const *list;
 	unsigned nr;
 
 	list = sonde_analyses(&nr);
-	fputs("\t*:--section|*:-s|*:--facts) words=\"help", out);
+	fputs("\treport:--table|report:-t|export:--table) words=\"help", out);
 	for (unsigned i = 0; i < nr; i++)
 		fprintf(out, " %s", list[i]->name);
 	fputs("\" ;;\n", out);
@@ -57,7 +57,7 @@ static void print_ready(FILE *out)
 /* What may stand where a file may. */
 static void print_topics(FILE *out)
 {
-	fputs("topics=\"", out);
+	fputs("reports=\"", out);
 	for (unsigned i = 0; i < nr_topics; i++)
 		fprintf(out, "%s%s", i ? " " : "", topics[i].name);
 	fputs("\" ", out);
@@ -82,7 +82,7 @@ void print_completion(FILE *out)
 	fputs("# bash completion for sonde; made by: sonde --completion bash\n"
 	      "_sonde() {\n"
 	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= "
-	      "only= topics=\n"
+	      "only= reports=\n"
 	      "\tlocal command=${COMP_WORDS[1]}\n"
 	      "\t[[ ${COMP_WORDS[0]##*/} != sonde-agent ]] || command=agent\n"
 	      "\tCOMPREPLY=()\n"
@@ -119,7 +119,7 @@ void print_completion(FILE *out)
 	      "\tif [[ $cur == -* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
 	      "\telif [[ -n $only && $prev != -* ]]; then\n"
-	      "\t\tCOMPREPLY=($(compgen -W \"$topics\" -- \"$cur\"; "
+	      "\t\tCOMPREPLY=($(compgen -W \"$reports\" -- \"$cur\"; "
 	      "compgen -f -X \"$only\" -- \"$cur\"; compgen -d -- \"$cur\"))\n"
 	      "\telse\n"
 	      "\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n"

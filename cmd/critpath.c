@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde critpath: what a thread waited for, followed through all layers. */
-#include "cmd/command.h"
-#include "cmd/critpath_marks.h"
-#include "cmd/critpath_text.h"
+#include "cmd/common/command.h"
+#include "cmd/answers/critpath_marks.h"
+#include "cmd/answers/critpath_text.h"
 #include "report/facts.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde events: all events of all traces as one sequence in L0 time. */
 #include "base/grow.h"
-#include "cmd/command.h"
-#include "cmd/progress.h"
-#include "cmd/signals.h"
-#include "cmd/trace_options.h"
+#include "cmd/common/command.h"
+#include "cmd/common/progress.h"
+#include "cmd/common/signals.h"
+#include "cmd/common/trace_options.h"
 #include "base/text.h"
 #include "report/safe.h"
 #include "base/units.h"

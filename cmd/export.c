@@ -3,11 +3,11 @@
 #include "export/export.h"
 #include "base/now.h"
 #include "base/units.h"
-#include "cmd/command.h"
-#include "cmd/outdir.h"
-#include "cmd/outfile.h"
-#include "cmd/progress.h"
-#include "cmd/signals.h"
+#include "cmd/common/command.h"
+#include "cmd/common/outdir.h"
+#include "cmd/common/outfile.h"
+#include "cmd/common/progress.h"
+#include "cmd/common/signals.h"
 #include "report/csv.h"
 
 #include <errno.h>
@@ -32,8 +32,8 @@ static const struct option_row option_rows[] = {
 	 "some of cpus, vcpus, threads, values, with commas between (default: all)", 0},
 	{'m', "machine", OPTION_LIST, FIELD(machines), "NAME", NULL,
 	 "only this machine's rows; may be repeated", 0},
-	{0, "facts", OPTION_TEXT, FIELD(facts), "NAME", NULL,
-	 "csv: not states, but what that analysis finds; sonde report -s help lists them", 0},
+	{0, "table", OPTION_TEXT, FIELD(facts), "NAME", NULL,
+	 "csv: not states, but that table; sonde report -t help lists them", 0},
 };
 
 /* ---- what the user asked for --------------------------------------------------------------- */
@@ -106,10 +106,10 @@ static enum exit_code check_command_line(const struct invocation *inv)
 		return complain(inv, EXIT_USAGE, "-o %s is missing: where is it to be written?",
 				is_dir ? "DIR" : "FILE");
 	if (opt->facts && strcmp(opt->to, "csv"))
-		return complain(inv, EXIT_USAGE, "--facts is for --to csv");
+		return complain(inv, EXIT_USAGE, "--table is for --to csv");
 	if (opt->facts && (opt->only || opt->machines.nr))
 		return complain(inv, EXIT_USAGE,
-				"--facts has no rows that --only or --machine "
+				"--table has no rows that --only or --machine "
 				"could choose from");
 	if (strcmp(output, "-") && !stat(output, &st) &&
 	    (is_dir || S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size)))
@@ -231,12 +231,11 @@ static enum exit_code run_export(const struct invocation *inv)
 
 const struct command export_command = {
 	.name = "export",
-	.summary = "the run for other viewers: Perfetto, Chrome, CTF, CSV",
+	.summary = "a history for other viewers: Perfetto, Chrome, CTF, CSV",
 	.operands = "[FILE]",
-	.about =
-		"Writes what the run shows as a Perfetto trace, Chrome trace events (JSON), a CTF\n"
-		"trace (a directory), or CSV: what ran on each physical CPU, vCPUs, threads, who\n"
-		"woke and who preempted whom.  docs/export.md says how to open each.\n",
+	.about = "Writes a history as a Perfetto trace, Chrome trace events (JSON), a CTF\n"
+		 "trace (a directory), or CSV: what ran on each physical CPU, vCPUs, threads, who\n"
+		 "woke and who preempted whom.  docs/export.md says how to open each.\n",
 	.common = COMMON_INPUT | COMMON_OUTPUT | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --help, made from the tables of commands and options. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void print_options(FILE *out, const struct command *c, const char *title,
 
 		if (c->output_is_dir && row.mask == COMMON_OUTPUT) {
 			row.arg = "DIR";
-			row.help = "make the run directory DIR";
+			row.help = "make the recording DIR";
 		}
 		if (option_taken(set, &row))
 			print_option(out, &row);
@@ -64,6 +64,6 @@ void print_overview(FILE *out)
 		     "\n"
 		     "First steps\n"
 		     "  sonde analyze TRACES -o run.sonde    traces in, one history out\n"
-		     "  sonde report run.sonde               who used and who lost the CPU\n"
+		     "  sonde report run.sonde               who used the CPU, and steal time\n"
 		     "  sonde timeline run.sonde --svg run.svg\n");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde info: what is in a history, and how far it can be trusted. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "report/facts.h"
 #include "report/safe.h"
 #include "base/figure.h"
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-static const char *const quality[] = {"clock", "loss", "left_out", "problem"};
+static const char *const quality[] = {"clock", "gap", "left_out", "problem"};
 
 static void wall_text(const struct sonde_run *run, int64_t t, char *buf, size_t room)
 {
@@ -428,7 +428,7 @@ static enum exit_code run_info(const struct invocation *inv)
 
 const struct command info_command = {
 	.name = "info",
-	.summary = "what is in a history: traces, machines, clocks, losses, problems",
+	.summary = "what is in a history: traces, machines, clocks, gaps, problems",
 	.operands = "[FILE]",
 	.about = "FILE is a history made by sonde analyze.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde COMMAND [OPTION...] [OPERAND...]: finds the command in a table, reads its options, and
  * gives it a screen to write on. */
-#include "cmd/command.h"
-#include "cmd/heap.h"
-#include "cmd/pager.h"
-#include "cmd/signals.h"
+#include "cmd/common/command.h"
+#include "cmd/common/heap.h"
+#include "cmd/common/pager.h"
+#include "cmd/common/signals.h"
 
 #include <errno.h>
 #include <locale.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde mark: a mark in the trace of the host that this guest runs on. */
-#include "cmd/command.h"
-#include "cmd/signals.h"
-#include "cmd/workload.h"
+#include "cmd/common/command.h"
+#include "cmd/common/signals.h"
+#include "cmd/common/workload.h"
 #include "sonde/mark.h"
 
 #include <stdlib.h>
@@ -108,7 +108,7 @@ const struct command mark_command = {
 		 "trace\n"
 		 "that its host records has it, with the guest's thread (sonde events, sonde "
 		 "report\n"
-		 "-s mark).  With a command the time that it takes is marked.  C programs do the "
+		 "-t mark).  With a command the time that it takes is marked.  C programs do the "
 		 "same\n"
 		 "with <sonde/mark.h>, which needs nothing else.  A text has at most 32 bytes.\n"
 		 "Outside a KVM guest nothing is sent, and nothing fails.\n",

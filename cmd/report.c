@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde report: who used the CPU, who lost it, and to whom. */
-#include "cmd/command.h"
-#include "cmd/outfile.h"
-#include "cmd/place.h"
-#include "cmd/report_sections.h"
-#include "cmd/report_summary.h"
-#include "cmd/report_topics.h"
+#include "cmd/common/command.h"
+#include "cmd/common/outfile.h"
+#include "cmd/common/time_window.h"
+#include "cmd/answers/report_sections.h"
+#include "cmd/answers/report_summary.h"
+#include "cmd/answers/report_topics.h"
 #include "analysis/facts.h"
 #include "report/chart.h"
 #include "report/csv.h"
@@ -13,7 +13,7 @@
 #include "report/moment.h"
 #include "base/figure.h"
 #include "base/units.h"
-#include "serve/html.h"
+#include "serve/api/html.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -39,9 +39,9 @@ static const struct option_row option_rows[] = {
 	{0, "vm", OPTION_TEXT, FIELD(vm), "NAME", NULL,
 	 "only what is about this machine, and those inside it", 0},
 	{0, "svg", OPTION_TEXT, FIELD(svg), "FILE", NULL,
-	 "draw the topic (wakeup, exits, io, boot, shutdown) as SVG; - for the screen", 0},
-	{'s', "section", OPTION_LIST, FIELD(sections), "NAME", NULL,
-	 "only this table; may be repeated; --section help lists them", 0},
+	 "draw the report (wakeup, exits, io, boot, shutdown) as SVG; - for the screen", 0},
+	{'t', "table", OPTION_LIST, FIELD(sections), "NAME", NULL,
+	 "only this table; may be repeated; --table help lists them", 0},
 	{0, "html", OPTION_TEXT, FIELD(html), "FILE", NULL,
 	 "write the page of sonde serve, of this window, as one FILE that needs no server", 0},
 };
@@ -64,7 +64,7 @@ static const struct {
 	{"process_time", false, {NULL}, {NULL}},
 	{"mark", false, {NULL}, {NULL}},
 	{"clock", true, {NULL}, {NULL}},
-	{"loss", false, {NULL}, {NULL}},
+	{"gap", false, {NULL}, {NULL}},
 	{"left_out", true, {NULL}, {NULL}},
 	{"problem", false, {NULL}, {NULL}},
 };
@@ -90,7 +90,7 @@ static enum exit_code choose_rows(const struct invocation *inv, struct sonde_run
 static void widen(const struct invocation *inv, struct sonde_run *run, const char *name,
 		  int64_t *begin, int64_t *end)
 {
-	if (inv->common.time || strcmp(name, "loss"))
+	if (inv->common.time || strcmp(name, "gap"))
 		return;
 	*begin = sonde_run_begin(run);
 	*end = ns_plus(sonde_run_end(run), 1);
@@ -218,11 +218,11 @@ static const char *note_problems(struct sonde_run *run, const char *section)
 	const char *note = "";
 	struct sonde_facts *f;
 
-	if (strcmp(section, "loss") ||
+	if (strcmp(section, "gap") ||
 	    sonde_facts_get(&f, run, "problem", sonde_run_begin(run), sonde_run_end(run), NULL))
 		return note;
 	if (sonde_facts_nr_rows(f))
-		note = " that a tracer counted; what else is missing: --section problem";
+		note = " that a tracer counted; what else is missing: --table problem";
 	sonde_facts_free(f);
 	return note;
 }
@@ -262,7 +262,7 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 		code = print_section(inv, run, topic->sections[i].name, &view, begin, end, &rows);
 	}
 	if (topic && !code && !rows)
-		fprintf(inv->screen.out, "%s%s%s in this run%s%s\n", opt->vm ? opt->vm : "",
+		fprintf(inv->screen.out, "%s%s%s in this history%s%s\n", opt->vm ? opt->vm : "",
 			opt->vm ? ": " : "", topic->nothing, inv->common.time ? "'s window" : "",
 			topic->record && !is_recorded(run, topic) ? topic->record : "");
 	if (topic)
@@ -270,7 +270,7 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++, rows = 0) {
 		code = print_section(inv, run, opt->sections.items[i], &view, begin, end, &rows);
 		if (!code && !rows)
-			fprintf(inv->screen.out, "%s%s%s: none in this run%s%s\n",
+			fprintf(inv->screen.out, "%s%s%s: none in this history%s%s\n",
 				opt->vm ? opt->vm : "", opt->vm ? ": " : "",
 				report_title(opt->sections.items[i]),
 				inv->common.time ? "'s window" : "",
@@ -290,7 +290,7 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 
 /* ---- JSON and CSV -------------------------------------------------------------------------- */
 
-/* Writes one section: as the next member of an object, or a table behind an empty line. */
+/* Writes one table: as the next member of an object, or a table behind an empty line. */
 typedef enum exit_code (*write_section)(const struct invocation *inv, struct json *j,
 					struct sonde_run *run, const char *name, int64_t begin,
 					int64_t end);
@@ -326,7 +326,7 @@ static enum exit_code csv_section(const struct invocation *inv, struct json *j,
 	return EXIT_DONE;
 }
 
-/* All sections that were asked for. */
+/* All tables that were asked for. */
 static enum exit_code write_sections(const struct invocation *inv, struct json *j,
 				     struct sonde_run *run, const struct topic *topic,
 				     int64_t begin, int64_t end, write_section write)
@@ -371,7 +371,7 @@ static enum exit_code print_csv(const struct invocation *inv, struct sonde_run *
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-/* "sonde report boot run.sonde": the first operand is a topic; alone, unless there is a file of
+/* "sonde report boot run.sonde": the first operand is a report; alone, unless there is a file of
  * that name. */
 static const struct topic *take_topic(struct invocation *inv)
 {
@@ -488,15 +488,15 @@ static enum exit_code run_report(const struct invocation *inv)
 		}
 		if (!report_title(opt->sections.items[i]))
 			return complain(inv, EXIT_USAGE,
-					"there is no section \"%s\"; --section help lists them",
+					"there is no table \"%s\"; --table help lists them",
 					opt->sections.items[i]);
 	}
 	if (!topic && inv->nr_operands == 2 && access(inv->operands[0], F_OK))
-		return complain(inv, EXIT_USAGE, "no topic \"%s\"; topics are %s", inv->operands[0],
-				topic_names(names, sizeof(names), false));
+		return complain(inv, EXIT_USAGE, "no report \"%s\"; reports are %s",
+				inv->operands[0], topic_names(names, sizeof(names), false));
 	if (!topic && inv->nr_operands == 2 && topic_find(inv->operands[1]))
 		return complain(inv, EXIT_USAGE,
-				"the topic stands before the file: sonde report %s %s",
+				"the name of the report stands before the file: sonde report %s %s",
 				inv->operands[1], inv->operands[0]);
 	code = open_input(&asked, &run);
 	if (code)
@@ -508,11 +508,11 @@ static enum exit_code run_report(const struct invocation *inv)
 
 const struct command report_command = {
 	.name = "report",
-	.summary = "who used the CPU, who lost it, and to whom",
-	.operands = "[TOPIC] [FILE]",
+	.summary = "who used the CPU, steal time and its culprits",
+	.operands = "[REPORT] [FILE]",
 	.about = "CPU time by machine, VM, container and process; what hypervisors cost; which\n"
 		 "vCPU and which guest thread was preempted by whom; how far clocks and traces\n"
-		 "can be trusted.  Topics go deeper: wait, wakeup, preempt, exits,\n"
+		 "can be trusted.  Reports of one question: wait, wakeup, preempt, exits,\n"
 		 "io, boot, shutdown, vms.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT_CSV | COMMON_TIME,
 	.options = option_rows,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde serve: runs as pages in a browser of this machine, and in trace viewers. */
 #define _GNU_SOURCE /* ppoll */
-#include "cmd/command.h"
-#include "cmd/signals.h"
-#include "serve/guard.h"
-#include "serve/page.h"
+#include "cmd/common/command.h"
+#include "cmd/common/signals.h"
+#include "serve/workers/guard.h"
+#include "serve/api/page.h"
 #include "serve/serve.h"
-#include "serve/tsp.h"
+#include "serve/tsp/tsp.h"
 
 #include <poll.h>
 #include <signal.h>

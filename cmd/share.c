@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde share: tells the guests of this host when and by what their vCPUs were held up. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "base/figure.h"
 #include "base/units.h"
-#include "cmd/duration.h"
-#include "cmd/signals.h"
-#include "record/stolen_share.h"
+#include "cmd/common/duration.h"
+#include "cmd/common/signals.h"
+#include "record/steal/stolen_share.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -31,13 +31,13 @@ static const struct option_row option_rows[] = {
 	 "a VM that may listen, by name, UUID or process; again for more", 0},
 	{0, "all-vms", OPTION_FLAG, FIELD(all_vms), NULL, NULL, "any VM may listen", 0},
 	{0, "resolution", OPTION_TIME, FIELD(resolution), "TIME", NULL,
-	 "steps of time in which a guest is told what others did (default: 1ms)", 0},
+	 "resolution of times at which others ran (default: 1ms)", 0},
 	{'d', "duration", OPTION_TIME, FIELD(duration), "TIME", NULL,
 	 "end after so long: 10s, 2m (default: until ^C)", 0},
 	{0, "period", OPTION_TIME, FIELD(period), "TIME", NULL,
-	 "how often guests are told, up to 500ms (default: 100ms)", 0},
+	 "how often guests get news, up to 500ms (default: 100ms)", 0},
 	{0, "least", OPTION_TIME, FIELD(least), "TIME", NULL,
-	 "exits as long as this are told one by one, shorter ones in sums (default: 20us)", 0},
+	 "exits as long as this are listed, shorter ones summed up (default: 20us)", 0},
 };
 
 static void tell_guest(const struct stolen_guest *guest, void *data)
@@ -48,7 +48,7 @@ static void tell_guest(const struct stolen_guest *guest, void *data)
 	if (inv->common.quiet)
 		return;
 	if (guest->ended)
-		complain(inv, EXIT_DONE, "process %d%s%s listens no more: %s stretches were told",
+		complain(inv, EXIT_DONE, "process %d%s%s listens no more: it got %s intervals",
 			 guest->pid, *guest->name ? ", " : "", guest->name,
 			 unit_count(count, (int64_t)guest->stretches));
 	else
@@ -121,7 +121,7 @@ static enum exit_code run_share(const struct invocation *inv)
 	if (stolen_share_open(&s, &options, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	signals_catch_interrupt();
-	tell_notice("guests are told, when they ask", (void *)inv);
+	tell_notice("sharing with guests that ask for it", (void *)inv);
 	serve_until(s, seconds, period);
 	if (stolen_share_lost(s))
 		complain(inv, EXIT_DONE, "%llu events were lost",
@@ -132,13 +132,13 @@ static enum exit_code run_share(const struct invocation *inv)
 
 const struct command share_command = {
 	.name = "share",
-	.summary = "tell guests when and by what their vCPUs were held up",
+	.summary = "share with guests the steal time of their vCPUs, live",
 	.operands = "",
 	.about =
 		"Guests that have the module sonde_guest see it with `sonde stolen`, live: their "
 		"own\n"
 		"vCPUs' waits for a CPU and exits, with no names of others, and when others ran in\n"
-		"steps of time only.  VMs that are not named are not told.  It takes the right to "
+		"steps of time only.  VMs that are not named get nothing.  It takes the right to "
 		"load\n"
 		"BPF programs and to write into the memory of VMs' processes: only where a "
 		"guest's\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde sql: any question about a run, asked in SQL. */
-#include "cmd/command.h"
-#include "cmd/signals.h"
-#include "cmd/sql_output.h"
+/* sonde sql: any question about a history, asked in SQL. */
+#include "cmd/common/command.h"
+#include "cmd/common/signals.h"
+#include "cmd/answers/sql_output.h"
 #include "sql/ready.h"
 
 #include <errno.h>
@@ -221,6 +221,10 @@ static enum exit_code ask(const struct invocation *inv, struct sql_session *s, c
 
 	if (inv->common.verbose)
 		tell_cost(inv, sql_session_run(s));
+	if (!ret && !output.nr_rows && sql_session_asked_of_schema(s))
+		complain(inv, EXIT_DONE,
+			 "SQLite's own list of tables is empty here; sonde sql --schema lists the "
+			 "tables");
 	if (ret == -EINTR)
 		return complain(inv, EXIT_INTERRUPTED, "interrupted");
 	if (ret == -EIO && ferror(inv->screen.out))
@@ -320,10 +324,11 @@ static enum exit_code run_sql(const struct invocation *inv)
 
 const struct command sql_command = {
 	.name = "sql",
-	.summary = "any question about a run, asked in SQL",
+	.summary = "any question about a history, asked in SQL",
 	.operands = "[FILE] QUERY",
-	.about = "Every fact, every state, every event, machines, threads, clocks and losses are\n"
-		 "tables.  The query is one SELECT; - reads it from stdin.  Nothing is written.\n",
+	.about =
+		"Tables are those of sonde report, states, events, machines, threads, clocks, gaps\n"
+		"and more.  The query is one SELECT; - reads it from stdin.  Nothing is written.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT_CSV | COMMON_TIME,
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),

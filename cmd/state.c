@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde state: everything each physical CPU was doing at one moment, all layers. */
-#include "cmd/command.h"
-#include "cmd/missing.h"
+#include "cmd/common/command.h"
+#include "cmd/common/missing.h"
 #include "report/facts.h"
 #include "report/moment.h"
 #include "report/palette.h"
-#include "report/time.h"
+#include "libsonde/time_text.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -227,7 +227,7 @@ static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 		return complain(inv, EXIT_USAGE, "--at: %s", err.text);
 	if (at < sonde_run_begin(run) || at >= sonde_run_end(run))
 		return complain(inv, EXIT_USAGE,
-				"--at %s lies outside the run, which lasts from %s to %s%s",
+				"--at %s lies outside the history, which lasts from %s to %s%s",
 				opt->at ? opt->at : "",
 				unit_time(from, sonde_run_begin(run), is_ns),
 				unit_time(to, sonde_run_end(run), is_ns),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde stolen: in a guest, when and by what its vCPUs were held up, as its host tells. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "base/now.h"
 #include "base/units.h"
-#include "cmd/duration.h"
-#include "cmd/signals.h"
-#include "cmd/stolen.h"
+#include "cmd/common/duration.h"
+#include "cmd/common/signals.h"
+#include "cmd/answers/stolen.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static const struct option_row option_rows[] = {
 	{0, "delay", OPTION_TIME, FIELD(delay), "TIME", NULL, "length of a window (default: 1s)",
 	 0},
 	{'l', "list", OPTION_FLAG, FIELD(list), NULL, NULL,
-	 "each stretch as it is told, instead of sums", 0},
+	 "each interval as it comes, instead of sums", 0},
 	{0, "device", OPTION_TEXT, FIELD(device), "PATH", NULL,
 	 "where the host tells (default " STOLEN_DEVICE ")", 0},
 };
@@ -151,7 +151,7 @@ static enum exit_code list(const struct invocation *inv, struct stolen_reader *r
 	if (is_json(inv))
 		json_end(&j);
 	if (stolen_list_missed(l) && !inv->common.quiet)
-		complain(inv, EXIT_DONE, "%llu stretches were missed",
+		complain(inv, EXIT_DONE, "%llu intervals were missed",
 			 (unsigned long long)stolen_list_missed(l));
 	stolen_list_free(l);
 	return EXIT_DONE;
@@ -212,11 +212,10 @@ static enum exit_code run_stolen(const struct invocation *inv)
 
 const struct command stolen_command = {
 	.name = "stolen",
-	.summary = "in a guest: when and by what its vCPUs were held up",
+	.summary = "in a guest: the steal time of its vCPUs, live, by class of culprit",
 	.operands = "",
 	.about =
-		"Per vCPU and second: how long it was ready to run and something else ran (a task "
-		"of\n"
+		"Per vCPU and second: the steal time, and what ran meanwhile (a task of\n"
 		"the host, another VM, its own VM, nobody), and how long the hypervisor worked for "
 		"it.\n"
 		"The host says so where `sonde share` runs; the guest needs the module "

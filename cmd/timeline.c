@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde timeline: what ran when: to be walked through on a terminal, or as a picture. */
-#include "cmd/command.h"
-#include "analysis/run.h"
+#include "cmd/common/command.h"
+#include "query/run.h"
 #include "base/units.h"
-#include "cmd/missing.h"
-#include "cmd/outfile.h"
-#include "cmd/signals.h"
+#include "cmd/common/missing.h"
+#include "cmd/common/outfile.h"
+#include "cmd/common/signals.h"
 #include "report/facts.h"
 #include "report/missing.h"
 #include "report/picture.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde top: what VMs, vCPUs and threads do and who keeps them from it: now, or through a run. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "analysis/facts.h"
 #include "base/figure.h"
 #include "base/now.h"
 #include "base/units.h"
-#include "cmd/duration.h"
-#include "cmd/live.h"
-#include "cmd/signals.h"
+#include "cmd/common/duration.h"
+#include "cmd/record/live.h"
+#include "cmd/common/signals.h"
 #include "report/facts.h"
 #include "report/missing.h"
 #include "report/top.h"
@@ -39,11 +39,11 @@ static const struct option_row option_rows[] = {
 	 "print the tables, window after window, also on a terminal", 0},
 	{'n', "count", OPTION_NUMBER, FIELD(count), "N", NULL, "end after N windows", 0},
 	{'d', "delay", OPTION_TIME, FIELD(delay), "TIME", NULL,
-	 "length of a window: 1s, 200ms (default: 1s; --batch of a run: all of it)", 0},
+	 "length of a window: 1s, 200ms (default: 1s; --batch of a history: all of it)", 0},
 	{0, "threads", OPTION_NUMBER, FIELD(threads), "N", NULL,
-	 "how many threads are told of (default 20; JSON and on a terminal 200)", 0},
-	{0, "sort", OPTION_CHOICE, FIELD(sort), "HOW", "cpu|kept",
-	 "threads by CPU time (default), or by how long they were kept from running", 0},
+	 "how many threads are listed (default 20; JSON and on a terminal 200)", 0},
+	{0, "sort", OPTION_CHOICE, FIELD(sort), "HOW", "cpu|delay",
+	 "threads by CPU time (default), or by run-queue delay", 0},
 };
 
 struct top_command {
@@ -66,7 +66,7 @@ static unsigned threads_max(const struct top_command *c)
 
 static enum top_order order_of(const struct top_command *c)
 {
-	return c->opt->sort && !strcmp(c->opt->sort, "kept") ? TOP_BY_KEPT : TOP_BY_CPU;
+	return c->opt->sort && !strcmp(c->opt->sort, "delay") ? TOP_BY_KEPT : TOP_BY_CPU;
 }
 
 /* ---- the line above the tables ------------------------------------------------------------- */
@@ -91,9 +91,9 @@ static char *lost_text(const struct sonde_run *run, int64_t lost, char *buf, siz
 	char count[UNIT_TEXT], events[64], left_out[LEFT_OUT_TEXT];
 
 	snprintf(events, sizeof(events), "%s",
-		 !lost ? "no events lost" : "events are missing in gaps");
+		 !lost ? "no lost events" : "events are missing in gaps");
 	if (lost > 0)
-		snprintf(events, sizeof(events), "%s events LOST", unit_count(count, lost));
+		snprintf(events, sizeof(events), "%s lost events", unit_count(count, lost));
 	missing_left_out(run, left_out, sizeof(left_out));
 	snprintf(buf, room, "%s%s%s", events, *left_out ? ", " : "", left_out);
 	return buf;
@@ -231,8 +231,8 @@ static void json_top_row(struct json *j, struct sonde_run *run, const struct top
 		json_int(j, "gone", row->parts[TOP_GONE]);
 	}
 	json_cause(j, "mostly", &row->mostly);
-	json_cause(j, "waits_for", &row->waits_for);
-	json_cause(j, row->kind == TOP_THREAD ? "kept_by" : "lost_to", &row->off_by);
+	json_cause(j, "blocked_on", &row->waits_for);
+	json_cause(j, row->kind == TOP_THREAD ? "delayed_by" : "stolen_by", &row->off_by);
 	json_end(j);
 }
 
@@ -255,7 +255,7 @@ static void print_json(struct top_command *c, struct sonde_run *run, const struc
 	json_begin_object(j, NULL);
 	json_int(j, "begin", top->begin);
 	json_int(j, "end", top->end);
-	json_int(j, "lost", top->lost);
+	json_int(j, "events_lost", top->lost);
 	json_int(j, "left_out", sonde_nr_left_outs(run));
 	if (cost) {
 		json_begin_object(j, "live");
@@ -448,7 +448,7 @@ static enum exit_code run_top(const struct invocation *inv)
 	if (c.opt->delay)
 		parse_duration(c.opt->delay, &seconds);
 	if (!recorded && inv->common.time)
-		return complain(inv, EXIT_USAGE, "--time is for a run; name its file");
+		return complain(inv, EXIT_USAGE, "--time is for a history; name its file");
 	c.length_ns = figure_round(seconds * 1e9);
 	if (recorded) {
 		code = open_input(inv, &c.run);
@@ -465,13 +465,13 @@ static enum exit_code run_top(const struct invocation *inv)
 
 const struct command top_command = {
 	.name = "top",
-	.summary = "what VMs, vCPUs and threads do, and who keeps them from it: now, or in a run",
+	.summary = "what VMs, vCPUs and threads do, and who delays them: now, or in a history",
 	.operands = "[FILE]",
 	.about = "Without FILE: this machine as it is now, as root.  A window is recorded into "
 		 "memory\n"
 		 "and analysed, again and again; the first line says how much of the time was "
 		 "watched\n"
-		 "and what that cost.  With FILE: a run, to be scrolled through.  ? lists the "
+		 "and what that cost.  With FILE: a history, to be scrolled through.  ? lists the "
 		 "keys.\n"
 		 "In a pipe or with --batch the tables are printed.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,

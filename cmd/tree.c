@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde tree: machines with their CPUs, containers and the VMs inside them. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "report/facts.h"
 #include "report/moment.h"
 #include "base/units.h"

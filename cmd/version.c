@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde vms: what the VMs of any number of runs are like, and which are alike. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 #include "report/csv.h"
 #include "report/facts.h"
 
@@ -51,7 +51,7 @@ static enum exit_code print(const struct invocation *inv, struct sonde_run *run,
 	}
 	if (!sonde_facts_nr_rows(facts)) {
 		fprintf(inv->screen.out, "there was no VM in %s\n",
-			inv->nr_operands == 1 ? "this run" : "these runs");
+			inv->nr_operands == 1 ? "this history" : "these histories");
 		return EXIT_DONE;
 	}
 	return facts_print(&inv->screen, run, facts, &view)
@@ -97,7 +97,7 @@ static enum exit_code run_vms(const struct invocation *inv)
 
 const struct command vms_command = {
 	.name = "vms",
-	.summary = "what VMs are like, over any number of runs, and which are alike",
+	.summary = "what VMs are like, over any number of histories, and which are alike",
 	.operands = "FILE...",
 	.about = "The profile of each VM: what its vCPUs' time went into, how often it exits and\n"
 		 "waits.  VMs of one group behave alike.\n",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde why: what cost time, most costly first, in sentences. */
-#include "cmd/command.h"
-#include "cmd/missing.h"
-#include "cmd/why_text.h"
+#include "cmd/common/command.h"
+#include "cmd/common/missing.h"
+#include "cmd/answers/why_text.h"
 #include "report/facts.h"
 
 #include <inttypes.h>
@@ -180,7 +180,7 @@ static enum exit_code read_question(const struct invocation *inv, struct questio
 	q->task = opt->task;
 	if (q->task && !task_exists(q))
 		return complain(inv, EXIT_USAGE,
-				"--task: no thread is called \"%s\"; sonde report -s thread_time "
+				"--task: no thread is called \"%s\"; sonde report -t thread_time "
 				"lists them",
 				q->task);
 	return EXIT_DONE;
@@ -227,9 +227,8 @@ const struct command why_command = {
 	.name = "why",
 	.summary = "what cost time, most costly first, in plain sentences",
 	.operands = "[FILE]",
-	.about = "Each verdict says who was kept from running, how long, because of whom, and "
-		 "where\n"
-		 "its worst stretch is: --time A,B below it is for sonde timeline, state and "
+	.about = "Each verdict says what had steal time or run-queue delay, how long, and who ran\n"
+		 "meanwhile.  --time A,B below it is for sonde timeline, state and "
 		 "report.\n"
 		 "What cannot be known is said at the end, with what to record next time.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT | COMMON_TIME,

@@ -60,8 +60,8 @@ enum record_purpose {
 
 /*
  * A purpose that no user names: timers, and the deadlines that guests program.  They bound guests'
- * clocks where times are CLOCK_MONOTONIC (clock/timers.h), and are recorded there only; with a
- * cycle counter the offsets that KVM lists are exact.
+ * clocks where times are CLOCK_MONOTONIC (clock/bounds/timers.h), and are recorded there only; with
+ * a cycle counter the offsets that KVM lists are exact.
  */
 #define RECORD_CLOCKS (1u << 17)
 
@@ -71,7 +71,7 @@ enum event_need {
 	EVENT_RARE,   /* many kernels are built without it: its absence is not worth a word */
 };
 
-/* One event that a recorder may switch on.  Floods that no analysis asks for have none: kvm_pio,
+/* One event that a recorder may switch on.  Floods that no analysis needs have none: kvm_pio,
  * kvm_page_fault, kvm_emulate_insn, kvm_eoi.  A user can add them. */
 struct event_record {
 	const char *system; /* ftrace's; NULL ends the list */
@@ -90,7 +90,7 @@ enum event_use {
 	EVENT_HANDLER_BEGIN = 1 << 3, /* of an interrupt */
 	EVENT_HANDLER_END = 1 << 4,
 	EVENT_CLOCK_HOST =
-		1 << 5, /* clock/watch.h: what tells a guest's clock in its host's trace */
+		1 << 5, /* clock/sample/watch.h: what tells a guest's clock in its host's trace */
 	EVENT_CLOCK_CALLS = 1 << 6, /* ... and of hypercalls that both have */
 	EVENT_X86 = 1 << 7,	    /* other architectures' kernels do not have it */
 };

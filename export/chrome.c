@@ -5,7 +5,7 @@
 #include "base/grow.h"
 #include "base/map.h"
 #include "export/canvas.h"
-#include "history/bytes.h"
+#include "history/parts/bytes.h"
 #include "report/json.h"
 #include "sonde/run.h"
 

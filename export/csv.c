@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every interval of every row as a line: docs/export.md has the columns. */
 #include "report/csv.h"
-#include "analysis/cpu_users.h"
-#include "analysis/run.h"
+#include "analysis/sched/cpu_users.h"
+#include "query/run.h"
 #include "export/rows.h"
 #include "report/moment.h"
 

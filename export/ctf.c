@@ -195,7 +195,7 @@ static void put_loss(struct ctf *c, struct ctf_stream *s, const struct sonde_los
 static int put_losses(struct ctf *c)
 {
 	struct ctf_stream s = {
-		.dir = c->dir, .name = "losses", .class = CTF_LOST, .origin = c->origin};
+		.dir = c->dir, .name = "gaps", .class = CTF_LOST, .origin = c->origin};
 	struct sonde_loss *losses;
 	size_t nr;
 	int ret = rows_losses(&c->rows, &losses, &nr);

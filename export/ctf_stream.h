@@ -2,7 +2,7 @@
 #ifndef EXPORT_CTF_STREAM_H
 #define EXPORT_CTF_STREAM_H
 
-#include "history/bytes.h"
+#include "history/parts/bytes.h"
 
 /*
  * A data stream of a CTF 1.8 trace: a file of packets, as export/ctf_metadata.c describes them.

@@ -89,7 +89,7 @@ static void declare_vcpu(struct draw *d, int64_t row, uint64_t parent, unsigned 
 	snprintf(name + strlen(name), sizeof(name) - strlen(name), " waits for");
 	declare(d, DRAW_WAITS, row, parent, TRACK_SLICES, rank + 1, name);
 	sonde_cpu_label(d->run, row, name, sizeof(name));
-	snprintf(name + strlen(name), sizeof(name) - strlen(name), " is kept off by");
+	snprintf(name + strlen(name), sizeof(name) - strlen(name), " is preempted by");
 	declare(d, DRAW_KEPT_OFF, row, parent, TRACK_SLICES, rank + 2, name);
 }
 

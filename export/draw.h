@@ -2,7 +2,7 @@
 #ifndef EXPORT_DRAW_H
 #define EXPORT_DRAW_H
 
-#include "analysis/cpu_users.h"
+#include "analysis/sched/cpu_users.h"
 #include "export/canvas.h"
 #include "export/rows.h"
 

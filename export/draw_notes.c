@@ -37,7 +37,7 @@ static void draw_loss(struct draw *d, uint64_t track, const struct sonde_loss *l
 {
 	const struct note note = {"events", NULL, l->events};
 	char name[60] = "events lost, not counted";
-	struct sign s = {.name = name, .category = "loss", .notes = &note};
+	struct sign s = {.name = name, .category = "gap", .notes = &note};
 
 	if (l->events >= 0) {
 		snprintf(name, sizeof(name), "%" PRId64 " events lost", l->events);
@@ -189,7 +189,7 @@ int draw_notes(struct draw *d)
 {
 	int ret;
 
-	declare(d, ABOUT, 0, TRACK_SLICES, 0, "about this run");
+	declare(d, ABOUT, 0, TRACK_SLICES, 0, "about this history");
 	draw_meta(d);
 	draw_problems(d);
 	for (int64_t machine = 0; machine < sonde_nr_machines(d->run); machine++) {

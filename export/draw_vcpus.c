@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vCPUs as their hosts see them: on a CPU, preempted, waiting; what ended each wait; and who had
  * the CPU while they were ready to run. */
-#include "analysis/preemption.h"
-#include "analysis/waits.h"
-#include "analysis/words.h"
+#include "analysis/sched/preemption.h"
+#include "analysis/wakeup/waits.h"
+#include "analysis/sentence.h"
 #include "export/draw.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef EXPORT_PROTO_H
 #define EXPORT_PROTO_H
 
-#include "history/bytes.h"
+#include "history/parts/bytes.h"
 
 /*
  * Protocol Buffers' wire format, as far as a writer needs it

@@ -252,5 +252,6 @@ int rows_fail(struct error *err, int ret, FILE *out)
 		return 0;
 	if (ret == -EINTR)
 		return fail(err, ret, "interrupted");
-	return fail(err, ret, "%s%s", ferror(out) ? "" : "cannot read the run: ", strerror(-ret));
+	return fail(err, ret, "%s%s",
+		    ferror(out) ? "" : "cannot read the history: ", strerror(-ret));
 }

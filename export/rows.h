@@ -2,7 +2,7 @@
 #ifndef EXPORT_ROWS_H
 #define EXPORT_ROWS_H
 
-#include "analysis/run.h"
+#include "query/run.h"
 #include "export/export.h"
 
 /*

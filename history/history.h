@@ -208,8 +208,8 @@ ns_t history_piece_end(const struct history *h, ns_t t);
  * A window as a picture: for each of @nr attributes at most one run per pixel.  Pixel p is
  * [begin + p * (end - begin) / pixels, ...).  A run covers whole pixels in which the same value is
  * dominant.  @exact: it held longest in every pixel of the run.  Otherwise it was chosen from
- * summaries (history/summary.h says how): it was the longest, as far as they know, of some bucket
- * no wider than half a pixel.  Either way it held at least @share of each pixel (in 1/255).
+ * summaries (history/parts/summary.h says how): it was the longest, as far as they know, of some
+ * bucket no wider than half a pixel.  Either way it held at least @share of each pixel (in 1/255).
  * Outside of the history the value is 0, and runs with value 0 are not told.
  */
 struct pixel_run {

@@ -7,8 +7,8 @@
 /*
  * Hypercalls of the hypertrace format, as a host recorded them: marks, and what only a guest's
  * kernel may send (channel/origin.h).  What a process sent of that, or nobody knows who, is
- * refused, and counted in table "refused": no reader of hypercalls uses it, lib/within.h and
- * clock/watch.h no more than this.
+ * refused, and counted in table "refused": no reader of hypercalls uses it,
+ * libsonde/inputs/within.h and clock/sample/watch.h no more than this.
  */
 
 /* Marks of one VM's processes in a second; more are refused. */

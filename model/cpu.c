@@ -143,21 +143,20 @@ static void drop_thread(struct cpu *cpu)
 	thread_set_state(th, THREAD_UNKNOWN);
 }
 
-/* The CPU's thread has left it, and no event says so. */
-static void left_unseen(struct cpu *cpu)
+/* One for each that sonde check counts: a hole in a stream, whether its thread was known or not. */
+static void tell_unseen(const struct cpu *cpu)
 {
 	problems_add(&cpu->machine->model->problems,
 		     "%s: a thread runs that no recorded switch led to: the kernel or the tracer "
 		     "left out some",
 		     cpu->machine->name);
-	mute_left_unseen(cpu);
 }
 
 /* An event says that @tid runs, and that is not what we knew. */
 void cpu_adopt(struct cpu *cpu, int32_t tid)
 {
 	if (cpu->thread) {
-		left_unseen(cpu);
+		mute_left_unseen(cpu);
 		drop_thread(cpu);
 		cpu_doubt_handlers(cpu);
 	}
@@ -461,9 +460,11 @@ static ns_t note_loss(struct cpu *cpu, const struct event *e)
 void cpu_not_found_again(struct cpu *cpu, ns_t end)
 {
 	struct model *m = cpu->machine->model;
+	struct loss *gap = cpu->lost && cpu->loss < m->nr_losses ? &m->losses[cpu->loss] : NULL;
 
-	if (cpu->lost && cpu->loss < m->nr_losses && m->losses[cpu->loss].end < end)
-		m->losses[cpu->loss].end = end;
+	/* Behind the last event only the ns that it takes itself is known to be the gap's. */
+	if (gap && gap->end < end && ns_since(end, gap->begin) > 1)
+		gap->end = end;
 	cpu->loss = UINT32_MAX;
 }
 
@@ -499,10 +500,12 @@ void cpu_lost(struct cpu *cpu, const struct event *e)
 {
 	bool unseen = e->arg[3];
 
+	if (unseen)
+		tell_unseen(cpu);
 	if (unseen && !cpu->thread) /* that is known of mute threads: see mute.h */
 		return;
 	if (unseen)
-		left_unseen(cpu);
+		mute_left_unseen(cpu);
 	else
 		cpu->torn = false;
 	cpu_now_lost(cpu, note_loss(cpu, e));

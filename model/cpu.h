@@ -54,7 +54,8 @@ void cpu_hotplug(struct cpu *by, const struct event *e);
 void cpu_lost(struct cpu *cpu, const struct event *e);
 /* ... until @until at least, and until something tells. */
 void cpu_now_lost(struct cpu *cpu, ns_t until);
-/* The trace ends at @end, and so does what was lost if nothing has told since. */
+/* The trace ends at @end, and so does what was lost if nothing has told since; what begins there
+ * has no length that is known. */
 void cpu_not_found_again(struct cpu *cpu, ns_t end);
 void cpu_uncovered(struct cpu *cpu);
 /* The list of losses; @events -1: unknown how many.  What is lost of a CPU is the one that

@@ -7,7 +7,8 @@ struct model;
 /*
  * Which interrupt answers which doorbell.
  *
- * A guest tells each queue of a device by an address of its own, and the device answers by the
+ * A guest tells each queue of a device by an address of its own (virtio's legacy devices: by the
+ * queue's number at a port of the device's own), and the device answers by the
  * vector that the guest gave that queue: neither is the other's as long as the guest runs.  Where
  * nothing but a kick is seen of a request, the next interrupt of the thread that took it up may be
  * another device's.  So all of a run is counted: which vector on which vCPU came after a kick at
@@ -19,8 +20,8 @@ struct model;
  * moves to another vCPU now and then, so an address has more than one, but one after the other.)
  * The shares alone would not do: where much is lost, two strays are a tenth.
  *
- * Where a trace does not say at which address (no kvm_mmio and no kvm_fast_mmio), it is known only
- * if one vector answered all kicks of that VM.
+ * Where a trace does not say at which address (no kvm_mmio, kvm_fast_mmio or kvm_pio), it is known
+ * only if one vector answered all kicks of that VM.
  */
 
 /* At the end, when VMs have been grouped: sets request.answered. */

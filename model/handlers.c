@@ -155,6 +155,12 @@ static bool on_kvm_mmio(struct cpu *cpu, const struct event *e)
 	return false;
 }
 
+static bool on_kvm_pio(struct cpu *cpu, const struct event *e)
+{
+	request_pio(cpu, e);
+	return false;
+}
+
 static bool on_block_complete(struct cpu *cpu, const struct event *e)
 {
 	request_complete(cpu, e);

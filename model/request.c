@@ -24,6 +24,7 @@
 #define BYTES_MAX (INT64_C(1) << 40)
 
 #define MMIO_WRITE 2
+#define PIO_WRITE 1
 #define USER_IO 2 /* reasons of kvm_userspace_exit, as in linux/kvm.h */
 #define USER_MMIO 6
 
@@ -739,6 +740,22 @@ void request_mmio(struct cpu *host_cpu, const struct event *e)
 	vcpu->vcpu.kick.told = true;
 	vcpu->vcpu.kick.doorbell = address;
 	kick(vcpu);
+}
+
+/* No address has that bit. */
+#define OF_PORT (UINT64_C(1) << 63)
+#define QUEUE_BYTES 2 /* virtio's legacy devices: a queue's number is written to one port */
+
+/* Says where, not that a device was told: all else is written to ports, too. */
+void request_pio(struct cpu *host_cpu, const struct event *e)
+{
+	struct cpu *vcpu = host_cpu->thread ? host_cpu->thread->vcpu : NULL;
+
+	if (!vcpu || !known(vcpu->vcpu.kick.at) || e->arg[0] != PIO_WRITE ||
+	    e->arg[2] != QUEUE_BYTES)
+		return;
+	vcpu->vcpu.kick.doorbell =
+		OF_PORT | (uint64_t)(uint16_t)e->arg[1] << 32 | (uint16_t)e->arg[3];
 }
 
 /* The vCPU's own thread does the work. */

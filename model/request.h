@@ -135,7 +135,7 @@ struct unsent {
 
 struct kick {
 	ns_t at; /* of an exit by which devices are told; NS_MIN: the last one was another */
-	uint64_t doorbell;    /* the address that was written to then; 0 unknown */
+	uint64_t doorbell;    /* the address or port that was written to then; 0 unknown */
 	bool told;	      /* ... and a device was told of something by it, surely */
 	struct thread *early; /* woken before that to take up what it tells of; NULL nobody */
 	struct machine_state *early_for; /* ... whom it worked for until then */
@@ -158,6 +158,7 @@ void request_received(struct cpu *cpu);
 /* ---- what its parent's does ---- */
 void request_exit(struct cpu *vcpu, int64_t reason, int64_t isa);
 void request_mmio(struct cpu *host_cpu, const struct event *e);
+void request_pio(struct cpu *host_cpu, const struct event *e);
 void request_userspace(struct cpu *vcpu, int64_t reason);
 void request_woken(struct cpu *host_cpu, struct thread *woken);
 void request_picked(struct thread *worker);

@@ -367,9 +367,10 @@ void state_lines_settle(struct model *m)
 				     "recorder was stopped, or the rest was lost",
 				     mc->name);
 		if (mc->block.ignored)
-			problems_add(&m->problems,
-				     "%s: %llu state lines are not used: they are in no block, or "
-				     "another thread than its writer's wrote them",
-				     mc->name, (unsigned long long)mc->block.ignored);
+			problems_add(
+				&m->problems,
+				"%s: %llu lines of statedumps are not used: they are in no block, or "
+				"another thread than its writer's wrote them",
+				mc->name, (unsigned long long)mc->block.ignored);
 	}
 }

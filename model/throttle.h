@@ -5,9 +5,9 @@
 #include "model/state.h"
 
 /*
- * Cgroups whose quota is used up, CPU by CPU, where the trace tells (record/throttle.h), and the
- * vCPUs' threads that may not run for it.  A thread waits for one CPU at a time: the one it left,
- * was woken for or moved to.
+ * Cgroups whose quota is used up, CPU by CPU, where the trace tells (record/tracers/throttle.h),
+ * and the vCPUs' threads that may not run for it.  A thread waits for one CPU at a time: the one it
+ * left, was woken for or moved to.
  */
 
 /* Whether the machine's trace would tell: its recorder had these events, used up a quota or not. */

@@ -42,8 +42,8 @@ static const struct {
 	enum sonde_mode mode;
 	uint32_t rgb; /* of what is no mode; 0: the mode's */
 } parts[] = {
-	{"own", "own code", SONDE_MODE_USER, 0},
-	{"hypervisor", "KVM", SONDE_MODE_HYPERVISOR, 0},
+	{"guest_mode", "guest mode", SONDE_MODE_USER, 0},
+	{"kvm", "KVM", SONDE_MODE_HYPERVISOR, 0},
 	{"vmm", "VMM", SONDE_MODE_SYSCALL, 0},
 	{"host", "the host's doing", SONDE_MODE_UNKNOWN, 0xd03a36},
 	{"waits", "waits", SONDE_MODE_UNKNOWN, 0xf0e0b0},
@@ -80,7 +80,7 @@ static void phase_bar(FILE *out, struct sonde_run *run, const struct sonde_facts
 	sonde_machine_get(run, facts_named(f, row, "vm").i, &m);
 	unit_length(length, facts_named(f, row, "length").i, sonde_run_ticks_are_ns(run));
 	snprintf(label, sizeof(label), "%s %s  %s", m.name,
-		 sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "phase")).s, length);
+		 sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "stage")).s, length);
 	fprintf(out, "<text class=\"l\" x=\"%d\" y=\"%u\">%s</text>\n", MARGIN + LABEL - 8,
 		y + BAR - 4, safe_xml(safe, sizeof(safe), label));
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)

@@ -190,8 +190,8 @@ static const struct {
 } goes_on[] = {
 	{"io", {"vm", "device", "kind", NULL}}, {"io_list", {"at", "vm", NULL}},
 	{"vcpu_state", {"vcpu", NULL}},		{"wakeup", {"vm", "level", "cause", NULL}},
-	{"wakeup_list", {"at", "vcpu", NULL}},	{"boot", {"vm", "phase", NULL}},
-	{"shutdown", {"vm", "phase", NULL}},	{"vms", {"vm", "run", NULL}},
+	{"wakeup_list", {"at", "vcpu", NULL}},	{"boot", {"vm", "stage", NULL}},
+	{"shutdown", {"vm", "stage", NULL}},	{"vms", {"vm", "history", NULL}},
 };
 
 static const char *const *keys_of(const struct sonde_analysis *a)

@@ -2,6 +2,7 @@
 #include "report/missing.h"
 
 #include "analysis/facts.h"
+#include "query/losses.h"
 #include "base/figure.h"
 #include "base/units.h"
 
@@ -34,7 +35,7 @@ int64_t missing_gaps(const struct sonde_run *run, int64_t begin, int64_t end)
 	int64_t nr = 0;
 
 	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++)
-		nr += l.begin < end && l.end >= begin;
+		nr += loss_is_in(&l, begin, end);
 	return nr;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/top.h"
-#include "analysis/usage.h"
+#include "analysis/sched/usage.h"
 #include "base/grow.h"
 
 #include <errno.h>
@@ -179,12 +179,12 @@ static const struct {
 	{"vmm", TOP_HYP, NULL},
 	{"halting", TOP_HYP, NULL},
 	{"nesting", TOP_NEST, NULL},
-	{"outer_irq", TOP_IRQ, NULL},
-	{"inherited", TOP_OFF, NULL},
-	{"ready", TOP_OFF, NULL},
+	{"host_irq", TOP_IRQ, NULL},
+	{"inherited_steal", TOP_OFF, NULL},
+	{"queued", TOP_OFF, NULL},
 	{"preempted", TOP_OFF, NULL},
 	{"throttled", TOP_OFF, NULL},
-	{"ready_unknown", TOP_OFF, NULL},
+	{"steal_unknown", TOP_OFF, NULL},
 	{"wait_timer", TOP_WAIT, "timer"},
 	{"wait_disk", TOP_WAIT, "disk"},
 	{"wait_network", TOP_WAIT, "network"},
@@ -391,7 +391,7 @@ static void name_row(struct maker *m, struct top_row *row)
 static int count_lost(struct maker *m, struct error *err)
 {
 	struct sonde_facts *f;
-	int ret = facts_get(&f, m, "loss", err);
+	int ret = facts_get(&f, m, "gap", err);
 
 	for (size_t i = 0; !ret && i < sonde_facts_nr_rows(f); i++) {
 		int64_t events = cell(f, i, "events");

@@ -21,19 +21,19 @@ static const struct top_column vm_table[] = {
 	{"RUNS", "run", "ran", TOP_RUN, TOP_SHARE},
 	{"HYPERV", "hypervisor", "hypervisor", TOP_HYP, TOP_SHARE},
 	{"NESTING", "nesting", "nesting", TOP_NEST, TOP_SHARE},
-	{"OUTER IRQ", "outer_irq", "outer interrupts", TOP_IRQ, TOP_SHARE},
-	{"LOST", "lost", "lost", TOP_OFF, TOP_SHARE},
+	{"HOST IRQ", "host_irq", "hardirqs and softirqs of its hosts", TOP_IRQ, TOP_SHARE},
+	{"STEAL", "total_steal", "total steal", TOP_OFF, TOP_SHARE},
 	{"WAITS", "wait", "waited", TOP_WAIT, TOP_SHARE},
-	{"FOR", "waits_for", "waits for", 0, TOP_WAITS_FOR},
-	{"LOST TO", "lost_to", "lost to", 0, TOP_OFF_BY},
+	{"BLOCKED ON", "blocked_on", "blocked on", 0, TOP_WAITS_FOR},
+	{"STOLEN BY", "stolen_by", "stolen by", 0, TOP_OFF_BY},
 };
 static const struct top_column thread_table[] = {
 	{"THREAD", "thread", "", 0, TOP_NAME},
 	{"RUNS", "run", "ran", TOP_RUN, TOP_SHARE},
 	{"HYPERV", "hypervisor", "hypervisor", TOP_HYP, TOP_SHARE},
 	{"IRQ", "irq", "interrupts", TOP_IRQ, TOP_SHARE},
-	{"KEPT", "kept", "kept", TOP_OFF, TOP_SHARE},
-	{"KEPT FROM RUNNING BY", "kept_by", "kept by", 0, TOP_OFF_BY},
+	{"DELAY", "run_delay", "run-queue delay", TOP_OFF, TOP_SHARE},
+	{"DELAYED BY", "delayed_by", "delayed by", 0, TOP_OFF_BY},
 };
 
 const struct top_column *top_columns(enum top_kind kind, unsigned *nr)

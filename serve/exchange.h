@@ -2,10 +2,10 @@
 #ifndef SERVE_EXCHANGE_H
 #define SERVE_EXCHANGE_H
 
-#include "serve/api.h"
-#include "serve/queue.h"
-#include "serve/send.h"
-#include "serve/tsp.h"
+#include "serve/api/api.h"
+#include "serve/workers/queue.h"
+#include "serve/workers/send.h"
+#include "serve/tsp/tsp.h"
 
 #include <microhttpd.h>
 #include <stdatomic.h>

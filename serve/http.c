@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HTTP: who asks is checked, and what is asked for found; the page itself is a question, too. */
-#include "serve/api.h"
-#include "serve/cache.h"
+#include "serve/api/api.h"
+#include "serve/api/cache.h"
 #include "serve/exchange.h"
-#include "serve/guard.h"
-#include "serve/links.h"
+#include "serve/workers/guard.h"
+#include "serve/slow_links.h"
 #include "serve/serve.h"
-#include "serve/tsp.h"
+#include "serve/tsp/tsp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

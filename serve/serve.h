@@ -6,8 +6,8 @@
 
 /*
  * Shows runs to browsers of this machine: the page that is built into the program, and the answers
- * it asks for (docs/serve.md); and to other people's viewers (serve/tsp.h).  serve/guard.h says who
- * is answered.
+ * it asks for (docs/serve.md); and to other people's viewers (serve/tsp/tsp.h).
+ *serve/workers/guard.h says who is answered.
  *
  *	struct server *s;
  *	if (server_start(&s, &options, &err))
@@ -25,7 +25,7 @@ struct server_options {
 	struct sonde_run *const *runs; /* each stays open until server_stop() */
 	unsigned nr_runs;
 	unsigned port;		    /* 0 = any that is free */
-	bool cache;		    /* keep what took long for the next start: serve/cache.h */
+	bool cache;		    /* keep what took long for the next start: serve/api/cache.h */
 	bool tsp;		    /* the Trace Server Protocol without the key, too */
 	const char *const *origins; /* that may use it, guard_origin_valid(); in place likewise */
 	unsigned nr_origins;

@@ -18,7 +18,7 @@
  * that may be mute, events were lost; that the thread is found gone then tells nothing of it.
  *
  * This is the one rule, for who must decide at once (model/mute.h: whoever is mute is not believed
- * to stay) and for who has seen all of the trace (lib/holes.h: whose leaving proves no loss).
+ * to stay) and for who has seen all of the trace (libsonde/holes.h: whose leaving proves no loss).
  */
 #define LEAVES_MUTE 2
 

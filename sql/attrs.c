@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sql/attrs.h"
-#include "analysis/exits.h"
-#include "analysis/run.h"
+#include "query/exits.h"
+#include "query/run.h"
 #include "base/text.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 static const struct sql_table *const own_tables[] = {
 	&run_table,	 &machines_table,   &cpus_table,       &threads_table,	&namespaces_table,
 	&cgroups_table,	 &states_table,	    &attributes_table, &contexts_table, &wakes_table,
-	&vectors_table,	 &events_table,	    &marks_table,      &clocks_table,	&losses_table,
+	&vectors_table,	 &events_table,	    &marks_table,      &clocks_table,	&gaps_table,
 	&problems_table, &identities_table, &cpu_times_table,  &meta_table,	&cost_table,
 };
 

@@ -15,13 +15,13 @@ const struct ready_query ready_queries[] = {
 	 "select " MS("cost") " as ms, " PERCENT("share") " as percent, text\n"
 	 "from why order by cost desc"},
 
-	{"stolen", "Who had the CPU while which vCPU was ready to run?",
+	{"stolen", "Who had the CPU while which vCPU was runnable?",
 	 "select vcpu, culprit_machine, coalesce(culprit, mode) as culprit, mode,\n"
 	 "       " MS("total") " as ms, " PERCENT("share") " as percent, count,\n"
 	 "       " MS("longest") " as longest_ms, " SECONDS("longest_at") " as longest_at\n"
 	 "from preemption order by total desc limit 30"},
 
-	{"victims", "Which guest threads were kept from running, and by whom?",
+	{"victims", "Which guest threads were delayed by preemption, and by whom?",
 	 "select vcpu, victim, culprit_machine, coalesce(culprit, mode) as culprit,\n"
 	 "       " MS("total") " as ms, count, " MS("longest") " as longest_ms\n"
 	 "from preemption_victim order by total desc limit 30"},
@@ -33,19 +33,19 @@ const struct ready_query ready_queries[] = {
 	 "where p.culprit_machine is not null and p.culprit_machine <> c.machine\n"
 	 "group by 1, 2 order by sum(p.total) desc"},
 
-	{"lost", "How much of its time did each vCPU lose?",
-	 "select vcpu, parent, " MS("on_cpu") " as on_cpu_ms, " MS("preempted") " as ready_ms,\n"
-	 "       " MS("inherited") " as inherited_ms, " MS("lost") " as lost_ms,\n"
-	 "       " PERCENT("lost_share") " as lost_percent, " MS("waiting") " as waiting_ms,\n"
+	{"total-steal", "How much steal time does each vCPU have, inherited steal included?",
+	 "select vcpu, parent, " MS("on_cpu") " as on_cpu_ms, " MS("steal") " as steal_ms,\n"
+	 "       " MS("inherited_steal") " as inherited_ms, " MS("total_steal") " as total_ms,\n"
+	 "       " PERCENT("total_steal_share") " as total_percent, " MS("waiting") " as waiting_ms,\n"
 	 "       " MS("unknown") " as unknown_ms\n"
-	 "from vcpu_time order by lost desc"},
+	 "from vcpu_time order by total_steal desc"},
 
 	{"steal", "What is behind the steal time that guests see?",
-	 "select vcpu, " MS("found") " as found_ms, " MS("guest") " as guest_counted_ms,\n"
-	 "       " MS("ready") " as woken_ms, " MS("slice") " as slice_ms,\n"
+	 "select vcpu, " MS("steal") " as steal_ms, " MS("guest") " as guest_counted_ms,\n"
+	 "       " MS("queued") " as queued_ms, " MS("slice") " as slice_ms,\n"
 	 "       " MS("wakeup") " as wakeup_ms, " MS("class") " as realtime_ms,\n"
-	 "       " MS("quota") " as quota_ms, " MS("unknown") " as unknown_ms\n"
-	 "from steal order by found desc"},
+	 "       " MS("throttled") " as throttled_ms, " MS("unknown") " as unknown_ms\n"
+	 "from steal order by steal desc"},
 
 	{"machines", "Which machines used the CPUs?",
 	 "select machine, level, " MS("total") " as ms, " PERCENT("share") " as percent,\n"
@@ -75,22 +75,22 @@ const struct ready_query ready_queries[] = {
 	{"running", "What ran on each physical CPU at the beginning of the window?",
 	 "select s.cpu, c.machine, c.thread, c.container, c.mode, c.what,\n"
 	 "       " MS("s.end - s.begin") " as ms\n"
-	 "from run r join states s left join contexts c on c.row = s.value\n"
+	 "from history r join states s left join contexts c on c.row = s.value\n"
 	 "where s.kind = 'runs' and s.begin <= r.window_begin and s.end > r.window_begin\n"
 	 "order by s.cpu_row"},
 
 	{"syscalls", "Which system calls took CPU time?",
-	 "with ran as (select value, sum(length) as ns, count(*) as stretches from states\n"
+	 "with ran as (select value, sum(length) as ns, count(*) as intervals from states\n"
 	 "             where kind = 'runs' group by value)\n"
-	 "select c.machine, c.what as syscall, " MS("sum(ns)") " as ms, sum(stretches) as stretches\n"
+	 "select c.machine, c.what as syscall, " MS("sum(ns)") " as ms, sum(intervals) as intervals\n"
 	 "from ran join contexts c on c.row = ran.value where c.mode = 'syscall'\n"
 	 "group by 1, 2 order by sum(ns) desc limit 30"},
 
 	{"interrupts", "Which interrupts took CPU time?",
-	 "with ran as (select value, sum(length) as ns, count(*) as stretches from states\n"
+	 "with ran as (select value, sum(length) as ns, count(*) as intervals from states\n"
 	 "             where kind = 'runs' group by value)\n"
 	 "select c.machine, c.mode, c.detail as number, c.what as name, " MS("sum(ns)") " as ms,\n"
-	 "       sum(stretches) as stretches\n"
+	 "       sum(intervals) as intervals\n"
 	 "from ran join contexts c on c.row = ran.value where c.mode in ('irq', 'softirq')\n"
 	 "group by 1, 2, 3, 4 order by sum(ns) desc limit 30"},
 
@@ -98,7 +98,7 @@ const struct ready_query ready_queries[] = {
 	 "with runs as (select cpu, cpu_row, value,\n"
 	 "                     lag(value) over (partition by cpu_row order by begin) as before\n"
 	 "              from states where kind = 'on' and value is not null)\n"
-	 "select cpu as vcpu, count(*) as stretches, count(distinct value) as cpus,\n"
+	 "select cpu as vcpu, count(*) as intervals, count(distinct value) as cpus,\n"
 	 "       sum(value <> before) as moves\n"
 	 "from runs group by cpu_row order by moves desc"},
 
@@ -119,7 +119,7 @@ const struct ready_query ready_queries[] = {
 	 "from exit_cause order by total desc limit 30"},
 
 	{"nesting", "What does nesting multiply?",
-	 "select vm, host, exits, handed, follow, per_thousand / 1000.0 as exits_per_exit,\n"
+	 "select vm, host, exits, reflected, follow, per_thousand / 1000.0 as exits_per_exit,\n"
 	 "       mean / 1000.0 as mean_us, " MS("total") " as ms\n"
 	 "from nesting order by total desc"},
 
@@ -130,20 +130,20 @@ const struct ready_query ready_queries[] = {
 	 "from wait order by total desc limit 30"},
 
 	{"long-waits", "Which were the longest waits, and what ended them?",
-	 "select vcpu, " SECONDS("at") " as at, " MS("length") " as ms, cause, irq, \"by\", evidence\n"
+	 "select vcpu, " SECONDS("at") " as at, " MS("length") " as ms, cause, irq, waker, evidence\n"
 	 "from wait_list order by length desc limit 20"},
 
-	{"wakeups", "How long does it take to wake a vCPU, at each level?",
+	{"wakeups", "What is the wakeup latency of vCPUs, at each level?",
 	 "select vm, level, cause, count, median / 1000.0 as median_us, p99 / 1000.0 as p99_us,\n"
-	 "       longest / 1000.0 as longest_us, below / 1000.0 as below_us,\n"
-	 "       to_cpu / 1000.0 as to_cpu_us, to_entry / 1000.0 as to_entry_us,\n"
-	 "       guest / 1000.0 as guest_us, queue / 1000.0 as queue_us\n"
+	 "       longest / 1000.0 as longest_us, host_wakeup / 1000.0 as host_wakeup_us,\n"
+	 "       run_delay / 1000.0 as run_delay_us, entry / 1000.0 as entry_us,\n"
+	 "       guest / 1000.0 as guest_us, guest_run_delay / 1000.0 as guest_run_delay_us\n"
 	 "from wakeup order by vm, count desc"},
 
-	{"slow-wakeups", "Which wake-ups took longest, and where was the time?",
-	 "select vcpu, " SECONDS("at") " as at, " MS("total") " as ms, cause, " MS("below") " as below_ms,\n"
-	 "       " MS("to_cpu") " as to_cpu_ms, " MS("to_entry") " as to_entry_ms,\n"
-	 "       " MS("guest") " as guest_ms, " MS("queue") " as queue_ms, thread\n"
+	{"slow-wakeups", "Which wakeup latencies are the longest, and what are they made of?",
+	 "select vcpu, " SECONDS("at") " as at, " MS("total") " as ms, cause, " MS("host_wakeup") " as host_wakeup_ms,\n"
+	 "       " MS("run_delay") " as run_delay_ms, " MS("entry") " as entry_ms,\n"
+	 "       " MS("guest") " as guest_ms, " MS("guest_run_delay") " as guest_run_delay_ms, thread\n"
 	 "from wakeup_list order by total desc limit 20"},
 
 	{"io", "Where do requests to devices spend their time?",
@@ -164,15 +164,15 @@ const struct ready_query ready_queries[] = {
 	 "from delay order by cost desc limit 20"},
 
 	{"boot", "Where did the time of booting go?",
-	 "select vm, phase, " SECONDS("begin") " as begin, " MS("length") " as ms, " MS("own") " as own_ms,\n"
-	 "       " MS("hypervisor") " as hypervisor_ms, " MS("vmm") " as vmm_ms, " MS("host") " as host_ms,\n"
-	 "       " MS("waits") " as waits_ms, waits_for, " MS("unknown") " as unknown_ms\n"
+	 "select vm, stage, " SECONDS("begin") " as begin, " MS("length") " as ms, " MS("guest_mode") " as guest_mode_ms,\n"
+	 "       " MS("kvm") " as kvm_ms, " MS("vmm") " as vmm_ms, " MS("host") " as host_ms,\n"
+	 "       " MS("waits") " as waits_ms, blocked_on, " MS("unknown") " as unknown_ms\n"
 	 "from boot order by vm, boot.begin"},
 
 	{"shutdown", "Where did the time of shutting down go?",
-	 "select vm, phase, " SECONDS("begin") " as begin, " MS("length") " as ms, " MS("own") " as own_ms,\n"
-	 "       " MS("hypervisor") " as hypervisor_ms, " MS("vmm") " as vmm_ms, " MS("host") " as host_ms,\n"
-	 "       " MS("waits") " as waits_ms, waits_for, " MS("unknown") " as unknown_ms\n"
+	 "select vm, stage, " SECONDS("begin") " as begin, " MS("length") " as ms, " MS("guest_mode") " as guest_mode_ms,\n"
+	 "       " MS("kvm") " as kvm_ms, " MS("vmm") " as vmm_ms, " MS("host") " as host_ms,\n"
+	 "       " MS("waits") " as waits_ms, blocked_on, " MS("unknown") " as unknown_ms\n"
 	 "from shutdown order by vm, shutdown.begin"},
 
 	{"clocks", "How exact are the times of each machine?",
@@ -180,10 +180,10 @@ const struct ready_query ready_queries[] = {
 	 "       worst_violation / 1000.0 as worst_us, rate_ppb\n"
 	 "from clock order by machine_row"},
 
-	{"losses", "Where were events lost?",
-	 "select machine, cpu, count(*) as places, sum(events) as events,\n"
+	{"gaps", "Where are events missing?",
+	 "select machine, cpu, count(*) as places, sum(events) as events_lost,\n"
 	 "       " MS("sum(length)") " as ms, " SECONDS("min(at)") " as first\n"
-	 "from loss group by machine_row, cpu order by sum(length) desc"},
+	 "from gap group by machine_row, cpu order by sum(length) desc"},
 };
 /* clang-format on */
 const unsigned nr_ready_queries = ARRAY_SIZE(ready_queries);

@@ -21,7 +21,7 @@ extern const struct sql_table_ops rows_ops;
 /* The first column of most: rows are found by it. */
 #define COLUMN_ROW                                                                                 \
 	{.name = "row", .type = SONDE_COL_INT, .flags = SQL_EQ | SQL_RANGE | SQL_UNIQUE,           \
-	 .help = "its number in the run"}
+	 .help = "its number in the history"}
 
 #define MEMBER(s, member) ((s *)0)->member
 #define COLUMN_FLAGGED(s, name_, type_, member, flags_, help_)                                     \
@@ -36,10 +36,11 @@ extern const struct sql_table_ops rows_ops;
 	COLUMN_FLAGGED(s, name_ "_row", type_, member, SQL_HIDDEN | SQL_ROW, "row of " name_)
 /* clang-format on */
 
-#define ROWS_TABLE(name_, s, guess, help_)                                                         \
+#define ROWS_TABLE(name_, s, guess, help_) ROWS_TABLE_NAMED(name_, #name_, s, guess, help_)
+#define ROWS_TABLE_NAMED(name_, text, s, guess, help_)                                             \
 	_Static_assert(sizeof(s) <= ROW_BYTES_MAX, "a row fits");                                  \
 	const struct sql_table name_##_table = {                                                   \
-		.name = #name_,                                                                    \
+		.name = text,                                                                      \
 		.help = help_,                                                                     \
 		.columns = name_##_columns,                                                        \
 		.nr_columns = ARRAY_SIZE(name_##_columns),                                         \

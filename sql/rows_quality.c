@@ -39,10 +39,10 @@ static void load_run(const struct sql_run *r, int64_t row, void *out)
 static const struct rows run_rows = {one, load_run};
 static const struct sql_column run_columns[] = {
 	COLUMN_TEXT(struct run_row, "file", file, "the history"),
-	COLUMN(struct run_row, "begin", TIME, begin, "of the run"),
-	COLUMN(struct run_row, "end", TIME, end, "of the run"),
+	COLUMN(struct run_row, "begin", TIME, begin, "of the history"),
+	COLUMN(struct run_row, "end", TIME, end, "of the history"),
 	COLUMN(struct run_row, "window_begin", TIME, window_begin,
-	       "of what tables tell of unless asked otherwise: --time, or where the host was "
+	       "of the window of tables, unless they are asked for another: --time, or where the host was "
 	       "traced"),
 	COLUMN(struct run_row, "window_end", TIME, window_end, "its end"),
 	COLUMN(struct run_row, "length", NS, length, "of that window"),
@@ -52,7 +52,7 @@ static const struct sql_column run_columns[] = {
 	COLUMN(struct run_row, "wall_offset", INT, wall_offset,
 	       "what to add to a time for Unix time in ns; NULL unknown"),
 };
-ROWS_TABLE(run, struct run_row, 1, "the run: one row");
+ROWS_TABLE_NAMED(run, "history", struct run_row, 1, "the history: one row");
 
 struct cost_row {
 	const char *what;
@@ -91,8 +91,9 @@ static const struct rows clocks_rows = {sonde_nr_clocks, load_clock};
 static const struct sql_column clocks_columns[] = {
 	COLUMN_ROW,
 	COLUMN(struct sonde_clock, "machine", MACHINE, machine, "whose clock it is"),
-	COLUMN(struct sonde_clock, "begin", TIME, from, "of the piece; NULL: outside of the run"),
-	COLUMN(struct sonde_clock, "end", TIME, to, "of the piece; NULL: outside of the run"),
+	COLUMN(struct sonde_clock, "begin", TIME, from,
+	       "of the piece; NULL: outside of the history"),
+	COLUMN(struct sonde_clock, "end", TIME, to, "of the piece; NULL: outside of the history"),
 	COLUMN(struct sonde_clock, "bound", NS, bound_ns,
 	       "times are at most this wrong; NULL: no limit is known"),
 	COLUMN_TEXT(struct sonde_clock, "method", method, "how it was found"),
@@ -117,18 +118,17 @@ static void load_loss(const struct sql_run *r, int64_t row, void *out)
 	sonde_loss_get(r->run, row, out);
 }
 
-static const struct rows losses_rows = {sonde_nr_losses, load_loss};
-static const struct sql_column losses_columns[] = {
+static const struct rows gaps_rows = {sonde_nr_losses, load_loss};
+static const struct sql_column gaps_columns[] = {
 	COLUMN_ROW,
 	COLUMN(struct sonde_loss, "machine", MACHINE, machine, "whose events they were"),
 	COLUMN(struct sonde_loss, "cpu", INT, cpu, "number of its CPU"),
 	COLUMN(struct sonde_loss, "begin", TIME, begin, "from when on"),
 	COLUMN(struct sonde_loss, "end", TIME, end, "until when"),
-	COLUMN(struct sonde_loss, "events", INT, events,
-	       "how many; NULL: nobody counted those of this gap"),
+	COLUMN(struct sonde_loss, "events", INT, events, "lost events; NULL: nobody counted them"),
 	COLUMN_ROW_OF(struct sonde_loss, "machine", MACHINE, machine),
 };
-ROWS_TABLE(losses, struct sonde_loss, 100, "places where events were lost");
+ROWS_TABLE(gaps, struct sonde_loss, 100, "times in which events of a CPU are missing");
 
 static void load_problem(const struct sql_run *r, int64_t row, void *out)
 {
@@ -256,8 +256,8 @@ static const struct sql_column vectors_columns[] = {
 	COLUMN(struct vector_row, "number", INT, v.number, "the vector"),
 	COLUMN_TEXT(struct vector_row, "cause", cause, "what it means there"),
 	COLUMN_TEXT(struct vector_row, "irq", v.irq, "what the guest calls it"),
-	COLUMN(struct vector_row, "times", INT, v.times, "deliveries that told something"),
-	COLUMN(struct vector_row, "agree", INT, v.agree, "those that told this cause"),
+	COLUMN(struct vector_row, "times", INT, v.times, "deliveries that showed something"),
+	COLUMN(struct vector_row, "agree", INT, v.agree, "those that showed this cause"),
 	COLUMN_TEXT(struct vector_row, "evidence", v.evidence, "how that was found"),
 	COLUMN_ROW_OF(struct vector_row, "vcpu", CPU, v.vcpu),
 };

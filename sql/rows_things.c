@@ -86,7 +86,7 @@ static const struct sql_column threads_columns[] = {
 	COLUMN_ROW_OF(struct thread_row, "vcpu", CPU, t.vcpu),
 };
 ROWS_TABLE(threads, struct thread_row, 2000,
-	   "threads, each from its begin to its end: a number used again is another row");
+	   "threads, each from its start to its end: a number used again is another row");
 
 struct namespace_row {
 	int64_t row;
@@ -108,7 +108,7 @@ static const struct sql_column namespaces_columns[] = {
 	       "as other tables name it; NULL: a machine's first namespace, no container"),
 	COLUMN(struct namespace_row, "machine", MACHINE, ns.machine, "that it is in"),
 	COLUMN(struct namespace_row, "level", INT, ns.level, "0: its machine's first"),
-	COLUMN(struct namespace_row, "parent", PID_NS, ns.parent, "container around it"),
+	COLUMN(struct namespace_row, "parent", PID_NS, ns.parent, "container that it is in"),
 	COLUMN(struct namespace_row, "inum", INT, ns.inum, "its inode's number"),
 	COLUMN_TEXT(struct namespace_row, "name", ns.name, "what its engine calls it, or \"\""),
 	COLUMN_ROW_OF(struct namespace_row, "machine", MACHINE, ns.machine),

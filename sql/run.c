@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sql/run.h"
-#include "analysis/run.h"
+#include "query/run.h"
 
 #include <errno.h>
 #include <stdlib.h>

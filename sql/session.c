@@ -15,7 +15,8 @@ struct sql_session {
 	sqlite3 *db;
 	struct sql_catalog *catalog;
 	struct sql_run *run;
-	char refused[160]; /* what was, since the query began */
+	char refused[160];   /* what was, since the query began */
+	bool asks_of_schema; /* so does the query */
 };
 
 /* ---- what is allowed ----------------------------------------------------------------------- */
@@ -74,6 +75,7 @@ static int authorize(void *data, int action, const char *a, const char *b, const
 
 	(void)db;
 	(void)trigger;
+	s->asks_of_schema |= action == SQLITE_READ && is_one_of(a, masters);
 	if (action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_RECURSIVE)
 		return SQLITE_OK;
 	if (action == SQLITE_FUNCTION && !is_one_of(b, functions))
@@ -184,6 +186,11 @@ const struct sql_run *sql_session_run(const struct sql_session *s)
 	return s->run;
 }
 
+bool sql_session_asked_of_schema(const struct sql_session *s)
+{
+	return s->asks_of_schema;
+}
+
 /* ---- asking -------------------------------------------------------------------------------- */
 
 static int explain(struct sql_session *s, int code, int *at, struct error *err)
@@ -273,6 +280,7 @@ int sql_session_query(struct sql_session *s, const char *text, const struct sql_
 
 	*at = -1;
 	*s->refused = '\0';
+	s->asks_of_schema = false;
 	code = sqlite3_prepare_v2(s->db, text, -1, &stmt, &rest);
 	if (code)
 		return explain(s, code, at, err);

@@ -21,6 +21,10 @@ void sql_session_close(struct sql_session *s);
 const struct sql_catalog *sql_session_catalog(const struct sql_session *s);
 const struct sql_run *sql_session_run(const struct sql_session *s);
 
+/* Whether the last query read SQLite's own list of tables, which is empty: ours are not made but
+ * there. */
+bool sql_session_asked_of_schema(const struct sql_session *s);
+
 /* A value; text and blobs belong to SQLite until the next row. */
 struct sql_value {
 	enum { SQL_NULL, SQL_INTEGER, SQL_REAL, SQL_TEXT, SQL_BLOB } kind;

@@ -40,7 +40,7 @@ struct sql_column {
 /* clang-format off */
 #define SQL_WINDOW                                                                                 \
 	{.name = "window_begin", .type = SONDE_COL_TIME, .flags = SQL_HIDDEN | SQL_ARGUMENT,       \
-	 .help = "first argument: begin of the window, a number or a time as text"},               \
+	 .help = "first argument: start of the window, a number or a time as text"},               \
 	{.name = "window_end", .type = SONDE_COL_TIME, .flags = SQL_HIDDEN | SQL_ARGUMENT,         \
 	 .help = "second argument: end of the window"}
 /* clang-format on */
@@ -119,7 +119,7 @@ extern const struct sql_table namespaces_table;
 extern const struct sql_table cgroups_table;
 extern const struct sql_table contexts_table;
 extern const struct sql_table clocks_table;
-extern const struct sql_table losses_table;
+extern const struct sql_table gaps_table;
 extern const struct sql_table problems_table;
 extern const struct sql_table marks_table;
 extern const struct sql_table wakes_table;

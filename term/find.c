@@ -60,7 +60,7 @@ void find(struct timeline *t, const char *text)
 	if (line >= 0)
 		s->chosen = (unsigned)line;
 	else
-		message(t, *err.text ? err.text : "nothing of that name is in this run");
+		message(t, *err.text ? err.text : "nothing of that name is in this history");
 }
 
 /* The thread at the cursor, or the machine of a group: highlighted, or no longer. */

@@ -52,8 +52,8 @@ const char *scene_step(struct scene *s, bool forward, bool same)
 
 		if (ret || at < s->view.run_begin || at >= s->view.run_end ||
 		    sonde_interval_at(s->run, line->attr, at, &now))
-			return forward ? "nothing more until the end of the run"
-				       : "nothing more until the beginning of the run";
+			return forward ? "nothing more until the end of the history"
+				       : "nothing more until the start of the history";
 		if (is_wanted(s->run, line, line_value(s->run, line, now.value), from, same,
 			      c.thread))
 			break;

@@ -262,7 +262,7 @@ static const struct help_line live_help[] = {
 	{"Up Down PgUp PgDn", "choose a row; the line below tells all of it"},
 	{"Space", "pauses: what is shown stays, nothing is recorded"},
 	{"t", "only threads, or all"},
-	{"o", "threads by CPU time, or by time kept from running"},
+	{"o", "threads by CPU time, or by run-queue delay"},
 	{"q", "leave"},
 };
 
@@ -272,11 +272,11 @@ static const struct help_line run_help[] = {
 	{"Left Right a d", "half a window back or on"},
 	{"Shift-Left Right A D", "a window back or on"},
 	{"+ - w s", "a shorter or longer window"},
-	{"Home End", "to the begin or end of the run"},
-	{"0", "the whole run"},
+	{"Home End", "to the start or end of the history"},
+	{"0", "the whole history"},
 	{"Space", "plays: one window after the other"},
 	{"t", "only threads, or all"},
-	{"o", "threads by CPU time, or by time kept from running"},
+	{"o", "threads by CPU time, or by run-queue delay"},
 	{"q", "leave"},
 };
 
@@ -286,11 +286,11 @@ static const struct help_line columns_help[] = {
 	{"GUESTS", "a CPU: code of VMs ran on it"},
 	{"HYPERV", "hypervisor and VMM; of a vCPU: on its behalf"},
 	{"NESTING", "a vCPU: hypervisors for the one it is on, or one in it"},
-	{"IRQ, OUTER IRQ", "interrupt handlers; a vCPU: of the machines around it"},
-	{"LOST", "a vCPU: it, or one it is on, was ready and did not run"},
-	{"KEPT", "a thread: ready, but something else ran; BY says what"},
-	{"WAITS, FOR", "halted or blocked: what ended most of it"},
-	{"IDLE, UNKN", "of a CPU; not known: also where events were lost"},
+	{"IRQ, HOST IRQ", "hardirqs and softirqs; of a vCPU: those of its hosts"},
+	{"STEAL", "a vCPU: total steal, inherited steal included"},
+	{"DELAY", "a thread: runnable, but something else ran; BY says what"},
+	{"WAITS, BLOCKED ON", "halted or blocked: what ended most of it"},
+	{"IDLE, UNKN", "of a CPU; not known: also in gaps"},
 };
 
 static void show_help(struct screen_of_top *s)

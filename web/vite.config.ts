@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import { defineConfig } from "vite";
 
-// Three files with fixed names, which the program takes in (serve/page.c) and makes one document of.
+// Three files with fixed names, which the program takes in (serve/api/page.c) and makes one document of.
 export default defineConfig({
   base: "./",
   plugins: [{

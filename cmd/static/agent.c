@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde-agent: `sonde agent` alone, as one static file to copy into a guest. */
-#include "cmd/command.h"
+#include "cmd/common/command.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In place of what loads BPF programs (record/…_bpf.c), where there is no libbpf: the agent, and
  * builds without. */
-#include "record/hypercalls_bpf.h"
-#include "record/stolen_bpf.h"
-#include "record/throttle.h"
+#include "record/tracers/hypercalls_bpf.h"
+#include "record/steal/stolen_bpf.h"
+#include "record/tracers/throttle.h"
 
 #include <errno.h>
 

@@ -42,9 +42,9 @@ def seconds(ns):
 
 def container(run):
     """Who kept a process in a container in a VM from running?"""
-    inside = {(r["machine"], r["comm"]) for r in ask("report", run, "-s", "process_time")["process_time"]
+    inside = {(r["machine"], r["comm"]) for r in ask("report", run, "-t", "process_time")["process_time"]
               if r["pid_ns"] and r["pid_ns"]["level"] > 0}
-    vms = {r["vm"] for r in ask("report", run, "-s", "hypervisor")["hypervisor"]}
+    vms = {r["vm"] for r in ask("report", run, "-t", "hypervisor")["hypervisor"]}
     for verdict in ask("why", run)["why"]:
         who = verdict["thread"]
         if verdict["kind"] == "thread" and who["machine"] in vms and \
@@ -62,21 +62,21 @@ def container(run):
 
 def wakeup(run):
     """How much longer does a wake-up take in a VM inside a VM?"""
-    show("report", run, "-s", "wakeup")
-    slowest = [r for r in ask("report", run, "-s", "wakeup_list")["wakeup_list"] if r["level"] > 1]
+    show("report", run, "-t", "wakeup")
+    slowest = [r for r in ask("report", run, "-t", "wakeup_list")["wakeup_list"] if r["level"] > 1]
     if not slowest:
         sys.exit("no vCPU of a nested VM was woken")
     middle = slowest[len(slowest) // 2]
     print(f"# one of them, of the middle: {middle['vcpu']['machine']}, {middle['total'] / 1000:.1f} us")
-    show("report", run, "-s", "wakeup_list", "--time",
+    show("report", run, "-t", "wakeup_list", "--time",
          f"{seconds(middle['at'])},{seconds(middle['at'] + middle['total'] + 1)}", "-n", "3")
 
 
 def interrupt(run):
     """What happens, step by step, from a request to a disk to the process that waited for it?"""
-    rows = [r for r in ask("report", run, "-s", "wakeup_list")["wakeup_list"]
-            if r["cause"] == "disk" and r["thread"] and r["queue"]]
-    waits = {w["until"]: w for w in ask("report", run, "-s", "wait_list")["wait_list"]}
+    rows = [r for r in ask("report", run, "-t", "wakeup_list")["wakeup_list"]
+            if r["cause"] == "disk" and r["thread"] and r["guest_run_delay"]]
+    waits = {w["until"]: w for w in ask("report", run, "-t", "wait_list")["wait_list"]}
     found = None
     for row in rows:
         wait = next((w for until, w in sorted(waits.items()) if until >= row["at"]
@@ -84,7 +84,7 @@ def interrupt(run):
         if not wait or wait["cause"] != "disk":
             continue
         window = f"{seconds(wait['at'])},{seconds(row['at'] + row['total'] + 1000)}"
-        legs = {step["leg"] for step in ask("report", run, "-s", "io_step", "--time", window)["io_step"]}
+        legs = {step["stage"] for step in ask("report", run, "-t", "io_step", "--time", window)["io_step"]}
         if not found or "disk" in legs:
             found = row["thread"], window, legs
         if "disk" in legs:      # the host's disk had to work for it, too
@@ -93,7 +93,7 @@ def interrupt(run):
         sys.exit("no wait for a disk that ended with a process")
     who, window, legs = found
     if legs:
-        show("report", run, "-s", "io_step", "--time", window)
+        show("report", run, "-t", "io_step", "--time", window)
     show("critpath", run, "--task", name_of(who), "--vm", who["machine"], "-n", "40", "--time", window)
 
 
@@ -104,10 +104,10 @@ def boot(run):
 
 def request(run):
     """What did a request between two marks wait for?"""
-    marks = ask("report", run, "-s", "mark")["mark"]
+    marks = ask("report", run, "-t", "mark")["mark"]
     if len(marks) < 2:
         sys.exit("there are no two marks")
-    show("report", run, "-s", "mark")
+    show("report", run, "-t", "mark")
     show("critpath", run, "--from", marks[0]["text"], "--to", marks[1]["text"], "-n", "8")
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Folds kvm_exit, kvm_hypercall and kvm_entry of a guest's hypertrace call into one record
- * (docs/formats/hypercalls.md), which record/hypercalls.c takes out of the ring.
+ * (docs/formats/hypercalls.md), which record/tracers/hypercalls.c takes out of the ring.
  *
  * ftrace's filters, which keep those events out of the trace, look at one event: kvm_exit and
  * kvm_entry go by the address of the guest's instruction (fold_sites).  Whatever such a filter

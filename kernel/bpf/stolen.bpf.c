@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Tells when this machine's vCPU threads wait for a CPU, who runs there meanwhile, and how long
- * they are out of their guests (channel/holdups.h); record/stolen_track.c makes of it what a guest
- * is told.
+ * they are out of their guests (channel/holdups.h); record/steal/stolen_track.c makes of it what a
+ * guest is told.
  *
  * What happens most often costs least: a switch between two threads that are no vCPUs, on a CPU
  * where none waits, is a look-up and a store; exits that are short are summed up here.

@@ -339,7 +339,7 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	*s = (struct stream){
 		.trace = t, .path = t->path, .buffer = u->name, .cpu = c->cpu, .reader = ds};
 	s->cut = clamp(d, c, ds);
-	s->cut |= left_unread(d, c); /* both tell of what they find */
+	s->cut |= left_unread(d, c); /* both claim what they find */
 	ret = ds->packed ? packed_packets(d, s, ds) : plain_packets(s, ds);
 	if (!ret)
 		ret = packets_look(d, s, ds);

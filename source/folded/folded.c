@@ -246,7 +246,7 @@ static int list_events(struct trace *t)
 	if (f->late)
 		trace_problem(t,
 			      "%s: %llu times a vCPU went to another address space before the "
-			      "exit that told so: the recorder had no room",
+			      "exit that showed it: the recorder had no room",
 			      t->path, (unsigned long long)f->late);
 	if (f->unplaced)
 		trace_problem(t, "%s: %llu records have no time on the trace's clock", t->path,

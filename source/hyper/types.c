@@ -48,7 +48,7 @@ static const struct hyper_plan rows[] = {
 	{HT_BOOT_LEVEL, EV_INITCALL, "boot_level", {U("level", 0)}, NULL},
 	{HT_INITCALL_ENTRY, EV_INITCALL, "initcall_start", {SYM("func", 0)}, NULL},
 	{HT_INITCALL_EXIT, EV_INITCALL, "initcall_finish", {SYM("func", 0), I("ret", 1)}, NULL},
-	{HT_SHUTDOWN_PHASE, EV_OTHER, "shutdown_phase", {U("phase", 0)}, NULL},
+	{HT_SHUTDOWN_PHASE, EV_OTHER, "shutdown_phase", {U("phase", 0)}, NULL}, /* words: the format's */
 	{HT_NOTIFIER_ENTRY, EV_OTHER, "notifier_entry", {SYM("func", 0)}, NULL},
 	{HT_NOTIFIER_EXIT, EV_OTHER, "notifier_exit", {SYM("func", 0)}, NULL},
 	{HT_DEVICE_SHUTDOWN_ENTRY, EV_OTHER, "device_shutdown_entry", {{NULL, 0, 0}}, "device"},

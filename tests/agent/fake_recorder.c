@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In place of record/recorder.c, for tests of links: every CPU is a thread that writes pages whose
- * bytes follow from CPU and page number, so that a reader sees what is missing or out of place.
- * The environment says the rest:
+ * In place of record/tracers/recorder.c, for tests of links: every CPU is a thread that writes
+ *pages whose bytes follow from CPU and page number, so that a reader sees what is missing or out of
+ *place. The environment says the rest:
  *
  *	FAKE_CPUS=2      threads
  *	FAKE_PAGES=0     pages of each; 0: until it is stopped
@@ -13,7 +13,7 @@
  *	FAKE_NOTICE=TEXT good to know
  *	FAKE_FILES=LIST  names of files, with commas, written before the rest
  */
-#include "record/recorder.h"
+#include "record/tracers/recorder.h"
 
 #include <errno.h>
 #include <fcntl.h>

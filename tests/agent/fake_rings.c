@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In place of record/rings.c, for tests of links.  The environment says:
+ * In place of record/guestmem/rings.c, for tests of links.  The environment says:
  *
  *	FAKE_RINGS=LIST  guests, with commas, that have rings from the third tick on; each gives a
  *			 line with its number at each tick
  *	FAKE_RINGS_BYTES=N  these many bytes at each tick instead
  */
-#include "record/rings.h"
+#include "record/guestmem/rings.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -151,7 +151,7 @@ def an_agent_is_told_to_end(place):
     a.signal(signal.SIGTERM)
     check(a.process.wait(PATIENCE_S) == 0, "exit status")
     check(not a.is_tracing(), "still tracing")
-    nr = g.check_partial(g.end()["a"], "its agent was told to end")
+    nr = g.check_partial(g.end()["a"], "its agent was asked to end")
     tail = (g.out / "a/tail0").read_text()
     check(tail == f"tail pages={nr}\n", f"{tail} for {nr} pages")
 

@@ -8,8 +8,8 @@
  * Prints "ready N", "started N" and then a JSON line per machine.  A line of input before its end
  * is a note for all guests.
  */
-#include "record/folder.h"
-#include "record/remote_targets.h"
+#include "record/directory/folder.h"
+#include "record/remote/remote_targets.h"
 
 #include <inttypes.h>
 #include <stdio.h>

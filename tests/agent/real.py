@@ -243,7 +243,7 @@ def the_agents_terminal_goes(place):
     check(agent.process.wait(timeout=PATIENCE_S) == 0, agent.process.returncode)
     process.send_signal(signal.SIGINT)
     _, said = result(process)
-    check("its agent was told to end" in said["guests"][0]["why"], said)
+    check("its agent was asked to end" in said["guests"][0]["why"], said)
     check(is_sound(place.path / "run/vm-a/trace.dat"), "not sound")
     agent = Agent(place, "nohup", *elsewhere(place))
     agent.process.send_signal(signal.SIGHUP)

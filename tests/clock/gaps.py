@@ -24,7 +24,7 @@ import lib  # noqa: E402
 TRACING = Path("/sys/kernel/tracing")
 CLOCKSOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 START = lib.BUILD / "clock/start_timers"
-GROUP = 9                   # clock/timers.c takes the median of so many
+GROUP = 9                   # clock/bounds/timers.c takes the median of so many
 LEAST = 100                 # timers, for less proves nothing
 LEFT_NS = 10_000            # as there: who is late programs another moment
 TIMERS = 800
@@ -32,7 +32,7 @@ EVENT = re.compile(r"\[(\d+)\] \S+ +(\d+): (\w+): (.*)")
 
 
 def allowed(name):
-    return int(re.search(rf"#define {name} (\d+)", (lib.ROOT / "clock/timers.h").read_text())[1])
+    return int(re.search(rf"#define {name} (\d+)", (lib.ROOT / "clock/bounds/timers.h").read_text())[1])
 
 
 def needs():

@@ -127,7 +127,7 @@ def apart(bench, name, given, placed, reason):
     lib.check(info["left_out"] == tree["left_out"], info["left_out"])
     lib.check(reason in tree["left_out"][0]["reason"], tree["left_out"])
     lib.check(Path(tree["left_out"][0]["path"]) == path[out[0]], tree["left_out"])
-    for command in (["tree"], ["report", "-s", "left_out"], ["check"]):
+    for command in (["tree"], ["report", "-t", "left_out"], ["check"]):
         lib.check(out[0] in lib.run(lib.SONDE, *command, mixed), f"{command} does not name {out[0]}")
     if len(placed) > 1:  # of one alone nothing is read but what is fused
         text = lib.run(lib.SONDE, "tree", mixed)

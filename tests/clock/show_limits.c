@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock/contain.h"
-#include "clock/pairs.h"
-#include "clock/rates.h"
-#include "clock/timers.h"
+#include "clock/bounds/contain.h"
+#include "clock/bounds/pairs.h"
+#include "clock/bounds/rates.h"
+#include "clock/bounds/timers.h"
 #include "clock/topology.h"
 
 #define KNOTS 257

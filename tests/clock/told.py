@@ -47,7 +47,7 @@ class Told:
             name, begin, end, bound = row.split(",")
             self.pieces.setdefault(name, []).append((int(begin), int(end), int(bound) * scale))
         self.reported = {}
-        for command in (("report", "-s", "clock", "--time", "0%,100%"), ("info",)):
+        for command in (("report", "-t", "clock", "--time", "0%,100%"), ("info",)):
             rows = json.loads(lib.run(lib.SONDE, *command[:1], history, *command[1:], "--format", "json"))["clock"]
             self.reported[command[0]] = {row["machine"]: row["bound"] * scale for row in rows}
 

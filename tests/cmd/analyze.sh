@@ -47,7 +47,7 @@ says out "trace-copy.dat are the same trace; the first is used"
 mkdir "$scratch/none"
 run 3 "$sonde" analyze samples/ftrace/host0.dat "$scratch/none" -o "$scratch/t.sonde"
 says err "no trace under $scratch/none"
-run 0 "$sonde" report "$scratch/t.sonde" -s left_out
+run 0 "$sonde" report "$scratch/t.sonde" -t left_out
 says out "no trace under"
 run 1 "$sonde" analyze "$scratch/none" "$scratch/none" -o "$scratch/none.sonde"
 run 1 "$sonde" analyze samples/ftrace/host0.dat "$scratch/nowhere" -o "$scratch/none.sonde"
@@ -95,7 +95,7 @@ chmod -R u+w "$scratch/void"
 : >"$scratch/void/vm-b.dat"
 run 3 "$sonde" analyze "$scratch/void" --guest "web=$scratch/void/vm-a.dat" -o "$scratch/t.sonde"
 says out "1 trace is left out"
-run 0 "$sonde" report "$scratch/t.sonde" -s left_out
+run 0 "$sonde" report "$scratch/t.sonde" -t left_out
 says out "vm-b.dat  is empty"
 run 0 "$sonde" tree "$scratch/t.sonde"
 says out "left out, $scratch/void/vm-b.dat: is empty"

@@ -73,8 +73,8 @@ def sums(rows, length):
 
 
 def check(name, history):
-    told = json.loads(lib.run(lib.SONDE, "report", history, "-s", "preemption_list", "-s", "preemption",
-                              "-s", "preemption_victim", "--format", "json"))
+    told = json.loads(lib.run(lib.SONDE, "report", history, "-t", "preemption_list", "-t", "preemption",
+                              "-t", "preemption_victim", "--format", "json"))
     pieces, runs = told["preemption_list"], Runs(history)
     false, irq = wrong(pieces, runs)
     print(f"{name}: {len(pieces)} pieces, {irq / 1e6:.1f} ms of interrupts, {sum(false.values())} ns wrongly blamed")

@@ -18,7 +18,7 @@ run 0 "$sonde" check samples/lttng --format json
 json 'j[0]["sound"] and not j[0]["findings"] and any("vcpu_id" in n for n in j[0]["notes"])'
 
 # A byte flipped anywhere: found, or in padding and without effect, but never another answer.
-truth=$("$sonde" report "$history" -s process_time --format json | sha256sum)
+truth=$("$sonde" report "$history" -t process_time --format json | sha256sum)
 size=$(stat -c %s "$history")
 found=0
 for i in $(seq 1 40); do
@@ -38,7 +38,7 @@ END
 	0) ;;
 	*) fail "exit status $status at byte $((size * i / 41))" ;;
 	esac
-	if answer=$("$sonde" report -q "$scratch/bad.sonde" -s process_time --format json 2>/dev/null); then
+	if answer=$("$sonde" report -q "$scratch/bad.sonde" -t process_time --format json 2>/dev/null); then
 		[ "$(printf '%s\n' "$answer" | sha256sum)" = "$truth" ] || [ $status != 0 ] ||
 			fail "a wrong answer from a file that check calls sound, byte $((size * i / 41))"
 	fi
@@ -79,7 +79,7 @@ truncate -s 845414 "$scratch/short/ch0_0"
 run 3 "$sonde" check "$scratch/short"
 says out "the stream of CPU 0 ends before the trace does, by 728.1 ms"
 run 0 "$sonde" analyze "$scratch/short" -o "$scratch/short.sonde"
-run 0 "$sonde" report "$scratch/short.sonde" -s loss
+run 0 "$sonde" report "$scratch/short.sonde" -t gap
 says out "60.370571767  728.1 ms"
 not_says out "538.7 ms"
 
@@ -89,7 +89,7 @@ run 3 "$sonde" check "$scratch/cycles.dat"
 cycles=$(sed -n 's/.*the stream of CPU 1 ends before the trace does, by \([0-9]*\) cy: .*/\1/p' "$scratch/out")
 run 0 "$sonde" analyze "$scratch/cycles.dat" -o "$scratch/cycles.sonde"
 run 0 "$sonde" sql --format csv "$scratch/cycles.sonde" \
-	"select iif(abs(length * 2.3 / $cycles - 1) < 0.001, 'agrees', 'differs') from loss where cpu = 1"
+	"select iif(abs(length * 2.3 / $cycles - 1) < 0.001, 'agrees', 'differs') from gap where cpu = 1"
 says out "agrees"
 
 # What looks like a trace but is none is said, by analyze before it gives up for want of it.

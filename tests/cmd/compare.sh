@@ -41,7 +41,7 @@ grep -q 'the change is -[0-9.]*% to +[0-9.]*%' "$scratch/out" || fail "no limits
 says out "not corrected for how many there are"
 # The end of the load: some measures have so few independent parts that nothing is excluded.
 run 0 "$sonde" compare "$multi" "$multi" --time 0%,50% --time2 50%,100% -n 300
-says out "limits of the change cannot be told"
+says out "limits of the change are not known"
 run 0 "$sonde" compare "$multi" "$multi" --time 40%,50% --time2 50%,60% --format json
 # Limits that leave what is possible: no less than nothing afterwards, no more than all.
 json 'all(-r["before"] <= r["low"] <= r["high"] <= (1000000 if r["cpu"] >= 0 else 4000000) - r["before"] + 1
@@ -61,7 +61,7 @@ not_says out "1 of 1 measures"
 	samples/ftrace/vm-b.dat -o "$scratch/with.sonde"
 run 0 "$sonde" compare "$scratch/with.sonde" "$scratch/host.sonde"
 not_says out "that changed"
-says out "it cannot be told whether they changed"
+says out "it is not known whether they changed"
 not_says out "vCPU 0: its user space ran: "
 run 0 "$sonde" compare "$scratch/with.sonde" "$scratch/host.sonde" --format json
 json '[r for r in j["compare"] if r["what"] == "its user space ran" and r["known_after"] == 0]'
@@ -75,7 +75,7 @@ if [ -e "$cycles" ]; then
 	json 'all(r["chance"] == -1 for r in j["compare"] if r["unit"] != "ppm")'
 	json 'any(r["unit"] == "ppm" and r["chance"] >= 0 for r in j["compare"])'
 	run 0 "$sonde" vms "$scratch/cycles.sonde" "$history" --format json
-	json 'all((r["exits"] == -1) == ("cycles" in r["run"]) for r in j)'
+	json 'all((r["exits"] == -1) == ("cycles" in r["history"]) for r in j)'
 	run 0 "$sonde" vms "$scratch/cycles.sonde" --format json
 	json 'j and all(r["exits"] >= 0 and r["unit"] == "per 10^9 cycles" for r in j)'
 fi
@@ -94,7 +94,7 @@ json '{r["machine"] for r in j["compare"]} == {"host0", "vm-a", "vm-b", "vm-a-n"
 json '{(r["machine"], r["cpu"]) for r in j["compare"] if r["absent"]} == {("vm-a-n", 0)}'
 inner=$(python3 -c 'import json,sys; print(next(m["after"] for m in json.load(open(sys.argv[1]))["matched"] if m["before"] == "vm-a-n"))' "$scratch/out")
 run 0 "$sonde" compare "$history" "$scratch/lone.sonde" --match "vm-b=$inner" --format json
-json '{m["before"]: m["by"] for m in j["matched"]}["vm-b"] == "told"'
+json '{m["before"]: m["by"] for m in j["matched"]}["vm-b"] == "given"'
 json '{r["machine"] for r in j["compare"] if r["absent"] == "after" and r["cpu"] < 0} == {"vm-a-n"}'
 run 2 "$sonde" compare "$history" "$scratch/lone.sonde" --match vm-b
 says err 'is not like A=B'
@@ -107,7 +107,7 @@ run 0 "$sonde" compare "$history" "$history" --match host0=host0
 # What only one of them has is absent in the other, not 0.
 "$sonde" analyze -q samples/lttng/vm-a samples/lttng/vm-a-n -o "$scratch/inner.sonde"
 run 0 "$sonde" compare "$history" "$scratch/inner.sonde"
-says out "In one of the runs only"
+says out "In one of the histories only"
 says out "vm-b: absent in $scratch/inner.sonde"
 not_says out "vm-b vCPU 0"
 run 0 "$sonde" compare "$scratch/inner.sonde" "$history" --format json

@@ -34,7 +34,7 @@ def compare(trace, is_whole):
     for command, (_, err) in told.items():
         lib.check((SAID in err) != is_whole, f"{command}: {err}")
     lib.check((SAID in said("check", trace)[0]) != is_whole, "check")
-    losses = json.loads(lib.run(lib.SONDE, "report", "-s", "loss", "--time", "0%,100%", "--format", "json", history))["loss"]
+    losses = json.loads(lib.run(lib.SONDE, "report", "-t", "gap", "--time", "0%,100%", "--format", "json", history))["gap"]
     gaps = gaps_listed(told["events"][0])
     print(f"{trace.name}: {gaps} gaps in the events, {len(losses)} in the history")
     return gaps, len(losses)

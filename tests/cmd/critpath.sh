@@ -12,12 +12,12 @@ says out "h-burn[519] of host0"
 run 0 "$sonde" critpath "$history" --task "b-burn[162]" --time 20%,40% -n 3
 says out "shorter steps"
 # A line says what the words for its steps mean, and no others.
-says out "off cpu: its kernel took it for running"
+says out "steal: its kernel took it for running"
 run 0 "$sonde" critpath "$history" --vm vm-a --task "wl-ping[389]" --time 59.868,59.877
-says out "(queued: ready, it waited for a CPU of its machine)"
+says out "(queued: runnable, it waited for a CPU of its machine)"
 
 # Of every thread: steps follow each other without a gap, and none is longer than the window.
-"$sonde" report "$history" -s thread_time --format json >"$scratch/threads"
+"$sonde" report "$history" -t thread_time --format json >"$scratch/threads"
 python3 - "$sonde" "$history" "$scratch/threads" <<'END' || fail "a path is no partition"
 import json, subprocess, sys
 sonde, history, threads = sys.argv[1:]
@@ -51,7 +51,7 @@ awk '{ sum += $NF } END { exit sum > 0 ? 0 : 1 }' "$scratch/out" || fail "folded
 	fail "folded lines do not add up to the window"
 
 # A path ends with its thread.
-run 0 "$sonde" report "$history" -s thread_time --format json
+run 0 "$sonde" report "$history" -t thread_time --format json
 ended=$(python3 - "$sonde" "$history" "$scratch/out" <<'END'
 import json, subprocess, sys
 sonde, history, threads = sys.argv[1:]
@@ -79,12 +79,12 @@ says out " to its end, "
 # A VM's CPU that is ready and does not run handles no interrupt: a wait for one says so, and names
 # who ran instead.
 run 0 "$sonde" critpath "$history" --vm vm-a --task "c1-nap[387]" --format json
-says out "for irq local_timer on vm-a vCPU 1; vm-a vCPU 1 was ready, CPU 1 ran h-burn[519] of host0"
-says out "vm-a vCPU 1 was ready, CPU 1 ran vm-b vCPU 0 (b-burn[162])"
+says out "for irq local_timer on vm-a vCPU 1; vm-a vCPU 1 was runnable, CPU 1 ran h-burn[519] of host0"
+says out "vm-a vCPU 1 was runnable, CPU 1 ran vm-b vCPU 0 (b-burn[162])"
 # Its thread's part of the path says the same.
-json 'any(s["what"] == "ready, CPU 1 ran h-burn[519] of host0" and s["kind"] == "queued"
-	and s["thread"]["tid"] == 169 and s["ready"] is None for s in j["critical_path"])'
-"$sonde" report "$history" -s preemption_list --format json >"$scratch/list"
+json 'any(s["what"] == "runnable, CPU 1 ran h-burn[519] of host0" and s["kind"] == "queued"
+	and s["thread"]["tid"] == 169 and s["runnable_vcpu"] is None for s in j["critical_path"])'
+"$sonde" report "$history" -t preemption_list --format json >"$scratch/list"
 for who in "vm-a c1-nap[387]" "vm-a wl-ping[389]"; do
 	"$sonde" critpath "$history" --vm "${who% *}" --task "${who#* }" --format json >"$scratch/out"
 	python3 - "$scratch/out" "$scratch/list" <<'END' || fail "$who: a wait hides a preemption"
@@ -101,7 +101,7 @@ for step in steps:
     vcpu = (what[1], int(what[2]))
     begin, end = step["at"], step["at"] + step["length"]
     under = [r for r in lost.get(vcpu, []) if r["at"] < end and r["at"] + r["length"] > begin]
-    ready = step["ready"] and (step["ready"]["machine"], step["ready"]["cpu"])
+    ready = step["runnable_vcpu"] and (step["runnable_vcpu"]["machine"], step["runnable_vcpu"]["cpu"])
     assert bool(under) == (ready == vcpu), (step, under)
     if under:
         same = all((r["culprit_machine"], r["on"]) == (step["by_machine"], step["on"]) and
@@ -128,8 +128,8 @@ need "$compiler"
 case $build in
 *san*) exit 0 ;; # a program that is not built like its library
 esac
-$compiler -std=gnu17 -I. -Iinclude tests/cmd/marked.c "$build/libsonde.a" -lzstd -lz -lxxhash -ljansson \
-	-lsmartcols -lpthread -lm -o "$scratch/marked"
+$compiler -std=gnu17 -I. -Ilibsonde/include tests/cmd/marked.c "$build/libsonde.a" -lzstd -lz -lxxhash -ljansson \
+	-lpthread -lm -o "$scratch/marked"
 marked=$("$scratch/marked")
 mv "$marked" "$scratch/marked.sonde"
 marked=$scratch/marked.sonde

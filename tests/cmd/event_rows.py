@@ -30,7 +30,7 @@ IN_UNIT_TESTS = {
     "model_cpu": ["CPUHP_ENTER", "CPUHP_EXIT", "FREE", "STATEDUMP_PID_NS", "NEW_TASK"],
     "model_calls": ["KVM_NESTED_HYPERCALL"],
     "model_wake": ["KVM_MSI_SET_IRQ", "KVM_SET_IRQ", "KVM_APIC_IPI"],
-    "model_request": ["KVM_MMIO", "KVM_INJ_VIRQ"],
+    "model_request": ["KVM_MMIO", "KVM_PIO", "KVM_INJ_VIRQ"],
     "model_vcpu": ["KVM_MMU_GET_PAGE"],
 }
 # Beside states: what tables say that no state does.

@@ -75,8 +75,8 @@ says out "sched_switch:"
 # ... and for how long, as the table of losses has it.
 "$sonde" analyze -q "$scratch/lost" -o "$scratch/lost.sonde"
 grep -E "lost: events=unknown length=[1-9][0-9]*$" "$scratch/out" | sed 's/.*=//' | sort >"$scratch/lengths"
-"$sonde" report "$scratch/lost.sonde" -s loss --format json |
-	python3 -c 'import json, sys; print(*[r["length"] for r in json.load(sys.stdin)["loss"]], sep="\n")' | sort >"$scratch/told"
+"$sonde" report "$scratch/lost.sonde" -t gap --format json |
+	python3 -c 'import json, sys; print(*[r["length"] for r in json.load(sys.stdin)["gap"]], sep="\n")' | sort >"$scratch/told"
 [ -s "$scratch/told" ] && cmp "$scratch/lengths" "$scratch/told" || fail "lengths: $(paste "$scratch/lengths" "$scratch/told")"
 run 0 "$sonde" events -q "$scratch/lost" -e lost --format json --fields events
 grep -q '"fields": *{ *"events": *null *}' "$scratch/out" || fail "$(cat "$scratch/out")"

@@ -55,7 +55,7 @@ def check_times(name, report, history):
 def check_set(name, traces, scratch):
     history = Path(scratch) / "run.sonde"
     sonde("analyze", "-q", traces, "-o", history)
-    report = json.loads(sonde("report", history, "-s", "exit_reason", "-s", "vcpu_time",
+    report = json.loads(sonde("report", history, "-t", "exit_reason", "-t", "vcpu_time",
                               "--format", "json"))
     counted = collections.Counter()
     for row in report["exit_reason"]:

@@ -18,9 +18,9 @@ run 2 "$sonde" export "$history" --to csv -o "$scratch/x" --only cpus,planes
 says err 'no list of cpus, vcpus, threads and values'
 run 2 "$sonde" export "$history" --to csv -o "$scratch/x" --machine vm-z
 says err 'there is no machine "vm-z"'
-run 2 "$sonde" export "$history" --to chrome -o "$scratch/x" --facts wait
+run 2 "$sonde" export "$history" --to chrome -o "$scratch/x" --table wait
 run 2 "$sonde" export "$history" --to csv -o "$scratch/x" --time 5,4
-run 1 "$sonde" export "$history" --to csv -o "$scratch/x" --facts nonsense
+run 1 "$sonde" export "$history" --to csv -o "$scratch/x" --table nonsense
 run 1 "$sonde" export "$history" --to csv -o "$scratch/no/x"
 [ -z "$(ls "$scratch" | grep '^x')" ] || fail "something was written"
 echo mine >"$scratch/mine"
@@ -39,9 +39,9 @@ for to in perfetto chrome csv ctf; do
 	says out "run.$to: 1.500 s of 4 machines"
 done
 [ -z "$(ls "$scratch" | grep part)" ] || fail "a .part is left"
-run 0 "$sonde" export "$history" --to csv -o - --facts preemption
-run 0 "$sonde" report "$history" --section preemption --format csv
-"$sonde" export "$history" --to csv -o - --facts preemption | cmp - "$scratch/out" || fail "facts"
+run 0 "$sonde" export "$history" --to csv -o - --table preemption
+run 0 "$sonde" report "$history" --table preemption --format csv
+"$sonde" export "$history" --to csv -o - --table preemption | cmp - "$scratch/out" || fail "facts"
 run 0 python3 tests/cmd/exported.py "$sonde" "$history" "$scratch"
 
 # A part of it, of one machine.

@@ -57,12 +57,12 @@ def check_csv(rows, info):
     # A machine's first PID namespace is no container.
     told = {x["container"].split(":")[0] for lines in rows.values() for x in lines} - {""}
     check(told == {"wl-ping", "c1-nap"}, f"containers: {told}")
-    for row in report("report", RUN, "-s", "machine_time")["machine_time"]:
+    for row in report("report", RUN, "-t", "machine_time")["machine_time"]:
         check(times[row["machine"]] == row["total"], f"{row['machine']}: {times[row['machine']]}")
     preempted = sum(x["length"] for x in rows["vcpu", "vm-a/1"] if x["state"] == "preempted")
-    for row in report("report", RUN, "-s", "vcpu_time")["vcpu_time"]:
+    for row in report("report", RUN, "-t", "vcpu_time")["vcpu_time"]:
         if row["vcpu"] == {"machine": "vm-a", "cpu": 1}:
-            check(row["preempted"] == preempted, f"{preempted} is not {row['preempted']}")
+            check(row["steal"] == preempted, f"{preempted} is not {row['steal']}")
 
 
 def check_rows(rows):
@@ -153,7 +153,7 @@ def check_slices(tracks, rows):
     drawn = [(name, begin, end) for _, name, begin, end in by_track["vm-a/1"]]
     check(drawn == [(x["state"], x["begin"], x["end"]) for x in rows["vcpu", "vm-a/1"]], "vm-a/1")
     check({name for _, name, *_ in by_track["vm-a/0 waits for"]} >= {"timer", "ipi"}, "waits")
-    kept = sum(end - begin for _, _, begin, end in by_track["vm-a/1 is kept off by"])
+    kept = sum(end - begin for _, _, begin, end in by_track["vm-a/1 is preempted by"])
     check(kept == sum(x["length"] for x in rows["vcpu", "vm-a/1"] if x["state"] == "preempted"),
           "who kept vm-a/1 off the CPU is not all of the time it was")
 
@@ -261,7 +261,7 @@ def read_chrome(info):
 def check_values(tracks, info):
     """The mean of a machine's CPU use is what the report says it used."""
     use = tracks.values["CPU use (% of a CPU)"]
-    for row in report("report", RUN, "-s", "machine_time")["machine_time"]:
+    for row in report("report", RUN, "-t", "machine_time")["machine_time"]:
         used = row["total"] - row["idle"] - row["unknown"]
         of_all = used * 100 / (info["end"] - info["begin"])
         means = [sum(v for _, v in use[i:i + 1000]) / 1000 for i in range(0, len(use), 1000)]

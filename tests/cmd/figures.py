@@ -24,7 +24,7 @@ import odd_traces as odd  # noqa: E402
 S = 10**9
 TOPICS = ("wait", "wakeup", "preempt", "exits", "io", "boot", "shutdown", "vms")
 WINDOWS = ((), ("--time", "0%,100%"), ("--time", "0,999999999s"), ("--time", "99.9999%,100%"))
-TABLES = ("why", "delay", "vcpu_time", "vms", "wait", "io_list", "loss", "clock", "run", "losses", "clocks", "marks")
+TABLES = ("why", "delay", "vcpu_time", "vms", "wait", "io_list", "gap", "clock", "history", "gaps", "clocks", "marks")
 # 2^63 and 2^64, less what a little is; as ns, as a share in percent, and as seconds.
 ROUND_ZERO = re.compile(r"-?\b(?:922337203685477[456]\d{3}|1844674407370955[01]\d{3,4}|922337203685477\.\d|9223372036\.85\d*|"
                         r"1844674407370955\.\d|18446744073\.7\d*|9\.223\d*e\+?18|1\.844\d*e\+?19)")
@@ -178,7 +178,7 @@ def ask_json(judge, *command):
 
 
 def judge_tables(judge, history, columns, window):
-    sections = [option for name in columns for option in ("-s", name)]
+    sections = [option for name in columns for option in ("-t", name)]
     where = ("report", "--format json", *window)
     judge.facts(ask_json(judge, "report", history, *sections, *window), columns, where)
     judge.text(ask(judge, "report", history, *window), where)
@@ -263,7 +263,7 @@ def seen_to_be_wrong():
 def main():
     seen_to_be_wrong()
     columns = {name: {key: c["type"] for key, c in section["columns"].items()}
-               for name, section in json.loads(lib.run(lib.SONDE, "report", "-s", "help", "--format", "json")).items()}
+               for name, section in json.loads(lib.run(lib.SONDE, "report", "-t", "help", "--format", "json")).items()}
     lib.check(len(columns) > 30, f"{len(columns)} tables")
     faults, counted, read = [], 0, []
     with tempfile.TemporaryDirectory() as scratch:

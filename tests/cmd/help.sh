@@ -18,7 +18,7 @@ grep -qE '^sonde [0-9]+\.[0-9]+\.[0-9]+( \(commit [0-9a-f]{12}\))?$' "$scratch/o
 run 2 "$sonde" help nosuch
 says err 'there is no command "nosuch"'
 run 0 "$sonde" help report
-says out "--section NAME"
+says out "--table NAME"
 
 "$sonde" --completion bash >"$scratch/completion"
 bash -n "$scratch/completion"
@@ -31,7 +31,7 @@ complete_words() {
 }
 [ "$(complete_words sonde rep)" = report ] || fail "completion of a command"
 [ "$(complete_words sonde-agent --vs)" = --vsock ] || fail "completion of sonde-agent"
-[ "$(complete_words sonde report -s preemption_v)" = preemption_victim ] || fail "completion of a section"
+[ "$(complete_words sonde report -t preemption_v)" = preemption_victim ] || fail "completion of a section"
 [ "$(complete_words sonde timeline --rows vc)" = vcpus ] || fail "completion of rows"
 [ "$(complete_words sonde report wak)" = wakeup ] || fail "completion of a topic"
 [ -z "$(complete_words sonde why wak)" ] || fail "a topic is offered to sonde why"
@@ -71,7 +71,7 @@ if command -v scdoc >/dev/null; then
 fi
 
 # Every analysis and every column of it is in the document, with its type and meaning.
-"$sonde" report --section help --format json >"$scratch/out"
+"$sonde" report --table help --format json >"$scratch/out"
 python3 - "$scratch/out" docs/formats/json.md <<'END'
 import json, sys
 document = open(sys.argv[2]).read()

@@ -32,8 +32,8 @@ LD_LIBRARY_PATH=$root/lib run 1 "$scratch/who_ran" README.md
 says err "README.md"
 
 # From C++, too: every header alone, and an example.
-for header in include/sonde/*.h; do
-	c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -x c++ "$header" ||
+for header in libsonde/include/sonde/*.h; do
+	c++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Ilibsonde/include -x c++ "$header" ||
 		fail "C++ does not take $header"
 done
 # shellcheck disable=SC2086
@@ -56,7 +56,7 @@ nm -D --defined-only "$root/lib/libsonde.so.0" | awk '$2 != "A" {sub(/@.*/, "", 
 ! grep -v '^sonde_' "$scratch/shown" || fail "the shared library shows other names"
 nm -g --defined-only "$root/lib/libsonde.a" | awk 'NF == 3 {print $3}' | sort >"$scratch/shown_static"
 ! grep -v '^sonde_' "$scratch/shown_static" || fail "the static library shows other names"
-cat include/sonde/*.h | tr '\n' ' ' | grep -oE 'SONDE_API [^;(]*\(' | grep -oE 'sonde_[a-z0-9_]+ ?\($' |
+cat libsonde/include/sonde/*.h | tr '\n' ' ' | grep -oE 'SONDE_API [^;(]*\(' | grep -oE 'sonde_[a-z0-9_]+ ?\($' |
 	tr -d ' (' | sort -u >"$scratch/declared"
 cmp -s "$scratch/declared" "$scratch/shown" ||
 	fail "declared and shown differ: $(diff "$scratch/declared" "$scratch/shown")"

@@ -10,11 +10,11 @@ python3 - "$scratch/out" >"$scratch/expected" <<'END'
 import json, sys
 rows = json.load(open(sys.argv[1]))["vcpu_time"]
 name = lambda cpu: f"{cpu['machine']}/{cpu['cpu']}"
-lost = [(row["preempted"] + row["inherited"], name(row["vcpu"])) for row in rows]
+lost = [(row["steal"] + row["inherited_steal"], name(row["vcpu"])) for row in rows]
 print(*[name for ns, name in sorted(lost, reverse=True) if ns], sep="\n")
 END
 run 0 "$sonde" report "$history"
-sed -n '/^Who was kept off the CPU/,/^$/p' "$scratch/out" | sed -n 's/^\([^ ]*\/[0-9]*\) .*/\1/p' >"$scratch/told"
+sed -n '/^Steal time of vCPUs/,/^$/p' "$scratch/out" | sed -n 's/^\([^ ]*\/[0-9]*\): .*/\1/p' >"$scratch/told"
 [ "$(wc -l <"$scratch/told")" -ge 3 ] || fail "fewer than three vCPUs lost anything: nothing to sort"
 head -n "$(wc -l <"$scratch/told")" "$scratch/expected" | diff - "$scratch/told" || fail "not in the order of what they lost"
 

@@ -13,7 +13,7 @@ import lib  # noqa: E402
 
 RUNS = ("user", "kernel", "guest", "nested")
 HYPERVISOR = ("kvm", "vmm", "halting")
-READY = ("ready", "preempted", "throttled", "ready_unknown")
+STEAL = ("queued", "preempted", "throttled", "steal_unknown")
 WAITS = ("wait_timer", "wait_disk", "wait_network", "wait_ipi", "wait_device", "wait_vmm", "wait_host", "wait_unknown")
 UNKNOWN = ("unknown", "gone")
 FACTS = ("vcpu_state", "vcpu_time", "hypervisor", "exit_reason", "exits", "preemption", "steal", "machine_time")
@@ -38,7 +38,7 @@ def ask(command, history, *options):
 def words_of(state):
     """The words of docs/lost-time.md, of one vCPU."""
     return {"run": total(state, RUNS), "hypervisor": total(state, HYPERVISOR), "nesting": state["nesting"],
-            "outer_irq": state["outer_irq"], "lost": total(state, READY) + state["inherited"],
+            "host_irq": state["host_irq"], "total_steal": total(state, STEAL) + state["inherited_steal"],
             "wait": total(state, WAITS), "unknown": total(state, UNKNOWN)}
 
 
@@ -49,28 +49,28 @@ def check_vcpus(told, top, run, history, window):
         seen = next(v for v in top["vcpus"] if v["name"] == name)
         lib.check({w: seen[w] for w in words} == words, f"{name}: top has {seen}, report {words}")
         time = next(t for t in told["vcpu_time"] if t["vcpu"] == state["vcpu"])
-        ready = total(state, READY)
+        ready = total(state, STEAL)
         culprits = sum(p["total"] for p in told["preemption"] if p["vcpu"] == state["vcpu"])
         steal = next(s for s in told["steal"] if s["vcpu"] == state["vcpu"])
-        lib.check(time["preempted"] == ready == culprits, f"{name}: ready {ready}, {time}, culprits {culprits}")
-        lib.check(steal["length"] != window or steal["found"] == ready, f"{name}: ready {ready}, {steal}")
-        lib.check(time["inherited"] == state["inherited"], f"{name}: {time} {state}")
-        lib.check(time["lost"] == words["lost"], f"{name}: {time} {words}")
-        lib.check(close(time["lost_share"] / 1e6 * window, words["lost"], 100), f"{name}: {time}")
-        sql = lib.run(lib.SONDE, "sql", history, f"select preempted, inherited, lost from vcpu_time where vcpu = '{name}'",
+        lib.check(time["steal"] == ready == culprits, f"{name}: ready {ready}, {time}, culprits {culprits}")
+        lib.check(steal["length"] != window or steal["steal"] == ready, f"{name}: ready {ready}, {steal}")
+        lib.check(time["inherited_steal"] == state["inherited_steal"], f"{name}: {time} {state}")
+        lib.check(time["total_steal"] == words["total_steal"], f"{name}: {time} {words}")
+        lib.check(close(time["total_steal_share"] / 1e6 * window, words["total_steal"], 100), f"{name}: {time}")
+        sql = lib.run(lib.SONDE, "sql", history, f"select steal, inherited_steal, total_steal from vcpu_time where vcpu = '{name}'",
                       "--format", "csv").split()
-        lib.check(sql[1] == f"{ready},{state['inherited']},{words['lost']}", f"{name}: SQL has {sql}")
+        lib.check(sql[1] == f"{ready},{state['inherited_steal']},{words['total_steal']}", f"{name}: SQL has {sql}")
         why = next((w for w in run["why"] if w["kind"] == "vcpu" and w["vcpu"] == state["vcpu"]), None)
         lib.check(not ready or (why and why["cost"] == ready), f"{name}: why has {why}")
-        lib.check(bool(why and " it lost " in why["text"]) == bool(ready and state["inherited"]), f"{name}: {why}")
+        lib.check(bool(why and "its total steal is" in why["text"]) == bool(ready and state["inherited_steal"]), f"{name}: {why}")
 
 
 def check_vms(told, top, profiles, window):
     for vm in profiles:
         vcpus = [s for s in told["vcpu_state"] if s["vcpu"]["machine"] == vm["vm"]]
         words = [words_of(s) for s in vcpus]
-        for column, parts in (("own", ("run",)), ("lost", ("lost",)), ("nesting", ("nesting",)),
-                              ("outer_irq", ("outer_irq",)), ("unknown", ("unknown",))):
+        for column, parts in (("guest_mode", ("run",)), ("total_steal", ("total_steal",)), ("nesting", ("nesting",)),
+                              ("host_irq", ("host_irq",)), ("unknown", ("unknown",))):
             want = sum(total(w, parts) for w in words) / (window * len(vcpus)) * 1e6
             lib.check(abs(vm[column] - want) <= 2, f"{vm['vm']}: {column} is {vm[column]} ppm, not {want}")
         hypervisor = sum(w["hypervisor"] for w in words)
@@ -87,7 +87,7 @@ def check_vms(told, top, profiles, window):
 def check_run(name, traces, scratch):
     history = scratch / f"{name}.sonde"
     lib.run(lib.SONDE, "analyze", *traces, "-o", history, "--quiet")
-    options = [o for fact in FACTS for o in ("-s", fact)]
+    options = [o for fact in FACTS for o in ("-t", fact)]
     told = ask("report", history, *options)
     window = told["end"] - told["begin"]
     top = ask("top", history)[0]
@@ -106,7 +106,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         told = check_run("lttng", [lib.ROOT / "samples/lttng"], Path(scratch))
         check_run("ftrace", [lib.ROOT / "samples/ftrace"], Path(scratch))
-    inherited = [s for s in told["vcpu_state"] if s["inherited"]]
+    inherited = [s for s in told["vcpu_state"] if s["inherited_steal"]]
     lib.check([name_of(s["vcpu"]) for s in inherited] == ["vm-a-n/0"], f"inherited by {inherited}")
 
 

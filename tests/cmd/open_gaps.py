@@ -3,6 +3,7 @@
 """Gaps of which something is not known: until when they last where a file is cut off, how many events each lacks."""
 
 import json
+import os
 import re
 import shutil
 import struct
@@ -32,7 +33,7 @@ def gaps(trace):
               sonde("events", "-q", trace, "-e", "lost", "--format", "json", "--fields", "length").splitlines()]
     history = trace.with_suffix(".sonde")
     sonde("analyze", "-q", trace, "-o", history)
-    return texts, fields, json.loads(sonde("report", "-s", "loss", history, "--format", "json"))["loss"], history
+    return texts, fields, json.loads(sonde("report", "-t", "gap", history, "--format", "json"))["gap"], history
 
 
 def cut_ctf(scratch):
@@ -48,7 +49,7 @@ def cut_ctf(scratch):
         lib.check(len(rows) == 1, f"{name}: {rows}")
         if name == "end":  # behind it there is nothing
             lib.check(rows[0]["length"] == -1, f"{name}: {rows}")
-            table = sonde("report", "-s", "loss", history)
+            table = sonde("report", "-t", "gap", history)
             lib.check(re.search(r"^host0 +0 +[\d.]+ +- +-$", table, re.M), table)
         else:
             lib.check(rows[0]["length"] > 9e8, f"{name}: {rows}")
@@ -61,6 +62,18 @@ def cut_dat(scratch):
     texts, fields, rows, _ = gaps(trace)
     lib.check(texts == ["events=unknown length=unknown"] and fields == [None], f"{texts} {fields}")
     lib.check(len(rows) == 1 and rows[0]["length"] > 9e8, f"{rows}")
+
+
+def cut_guest(scratch):
+    """A VM's file that is cut off, beside its host's that goes on: until when its last gap lasts is not known either."""
+    run = scratch / "guest"
+    shutil.copytree(lib.ROOT / "samples/ftrace", run)
+    (run / "vm-b.dat").unlink()
+    lib.run("trace-cmd", "convert", "-i", lib.ROOT / "samples/ftrace/vm-b.dat", "-o", run / "vm-b.dat", "--file-version", "6", "--compression", "none")
+    os.truncate(run / "vm-b.dat", (run / "vm-b.dat").stat().st_size * 3 // 4)
+    sonde("analyze", "-q", run, "-o", scratch / "guest.sonde")
+    rows = json.loads(sonde("report", "-s", "loss", scratch / "guest.sonde", "--format", "json"))["loss"]
+    lib.check([(row["machine"], row["length"]) for row in rows] == [("vm-b", -1)], f"{rows}")
 
 
 def counted_dat(scratch):
@@ -98,10 +111,10 @@ def uncounted_perf(scratch):
 
 def main():
     with tempfile.TemporaryDirectory() as name:
-        for test in (cut_ctf, cut_dat, counted_dat, uncounted_perf):
+        for test in (cut_ctf, cut_dat, cut_guest, counted_dat, uncounted_perf):
             test(Path(name))
 
 
 if __name__ == "__main__":
-    lib.need(str(lib.SONDE))
+    lib.need(str(lib.SONDE), "trace-cmd")
     main()

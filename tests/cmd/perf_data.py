@@ -56,7 +56,7 @@ def analyzed(scratch, *paths, status=0):
 
 
 def rows(run, section):
-    return json.loads(lib.run(lib.SONDE, "report", run, "-s", section, "--format", "json"))[section]
+    return json.loads(lib.run(lib.SONDE, "report", run, "-t", section, "--format", "json"))[section]
 
 
 def both(host, guest, scratch):
@@ -68,7 +68,7 @@ def both(host, guest, scratch):
     clock = {row["machine"]: row for row in rows(run, "clock")}
     lib.check(clock["vm-a"]["violations"] == 0 and 0 < clock["vm-a"]["bound"] < BOUND_MAX_NS, f"its clock is bounded: {clock}")
     times = rows(run, "machine_time")
-    span = json.loads(lib.run(lib.SONDE, "report", run, "-s", "machine_time", "--format", "json"))
+    span = json.loads(lib.run(lib.SONDE, "report", run, "-t", "machine_time", "--format", "json"))
     total = (span["end"] - span["begin"]) * 2
     lib.check(sum(row["total"] for row in times) == total, f"{times} are not {total} ns")
     threads = {(row["machine"], t["comm"]): (t["pid"], t["tid"]) for row in rows(run, "thread_time") for t in [row["thread"]] if t}
@@ -104,7 +104,7 @@ def damaged(host, guest, whole, scratch):
     data[places[3000]:places[3200]] = bytes(places[3200] - places[3000])
     broken.write_bytes(data)
     run = analyzed(scratch, broken, guest)
-    lost = [row for row in rows(run, "loss") if row["machine"] == "L0"]
+    lost = [row for row in rows(run, "gap") if row["machine"] == "L0"]
     lib.check(lost, "the report tells of the loss")
     lib.check("are no records" in lib.run(lib.SONDE, "info", run), "and of the bytes")
     times = {row["machine"]: row for row in rows(run, "machine_time")}

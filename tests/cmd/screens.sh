@@ -50,19 +50,19 @@ says out "h-burn[519]"
 
 # ---- report: what is said adds up, in text and in JSON, for any window.
 run 0 "$sonde" report "$history"
-says out "Who was kept off the CPU"
+says out "Steal time of vCPUs"
 says out "CPU time by machine"
-says out "Who preempted which vCPU"
+says out "Steal time of vCPUs, by culprit"
 not_says out "IS NOT"
 # The sentences and the table behind them name the same times.
 "$sonde" report "$history" >"$scratch/out"
 python3 - "$scratch/out" <<'END' || fail "the sentences differ from the table"
 import re, sys
 text = open(sys.argv[1]).read()
-sentence = re.compile(r"^(\S+)(?: lost (\S+ \S+) \((\S+)\), (\S+ \S+) of it inherited;\n  it)?"
-                      r" was ready to run but did not for (\S+ \S+) \((\S+)\)", re.M)
-table = text.split("went into\n")[1].split("\n\n")[0].split("\n")
-assert "OF WINDOW" in table[0] and "LOST" in table[0], table[0]
+sentence = re.compile(r"^([^\s:]+)(?:: (\S+ \S+) total steal \((\S+)\), (\S+ \S+) of it inherited;\n )?"
+                      r":? (\S+ \S+) steal time \((\S+)\)", re.M)
+table = text.split("Time of vCPUs\n")[1].split("\n\n")[0].split("\n")
+assert "STEAL SHARE" in table[0] and "TOTAL STEAL" in table[0], table[0]
 rows = {line.split()[0]: line for line in table[1:]}
 told = sentence.findall(text)
 assert len(told) == 4 and sum(bool(t[1]) for t in told) == 1, told
@@ -70,29 +70,29 @@ for name, *numbers in told:
     for number in filter(None, numbers):
         assert re.search(rf" {re.escape(number)}( |$)", rows[name]), (name, number, rows[name])
 END
-run 0 "$sonde" report "$history" --time 25%,75% --section machine_time
+run 0 "$sonde" report "$history" --time 25%,75% --table machine_time
 says out " x 2 CPUs"
 not_says out "IS NOT"
 run 0 "$sonde" report "$history" --format json --time 10%,30%
 json 'sum(r["total"] for r in j["machine_time"]) == 2 * (j["end"] - j["begin"])'
 json 'sum(r["total"] for r in j["process_time"]) == 2 * (j["end"] - j["begin"])'
-json 'all(sum(r[k] for k in ("on_cpu", "preempted", "waiting", "gone", "unknown")) == j["end"] - j["begin"] for r in j["vcpu_time"])'
+json 'all(sum(r[k] for k in ("on_cpu", "steal", "waiting", "gone", "unknown")) == j["end"] - j["begin"] for r in j["vcpu_time"])'
 # Each vCPU's culprits account for all of its preempted time.
-json 'all(sum(p["total"] for p in j["preemption"] if p["vcpu"] == v["vcpu"]) == v["preempted"] for v in j["vcpu_time"])'
+json 'all(sum(p["total"] for p in j["preemption"] if p["vcpu"] == v["vcpu"]) == v["steal"] for v in j["vcpu_time"])'
 json 'sum(p["total"] for p in j["preemption"]) == sum(p["total"] for p in j["preemption_victim"])'
 json 'any(p["culprit"] and p["culprit"]["comm"] == "h-burn" and p["vcpu"]["machine"] == "vm-b" for p in j["preemption"])'
 run 0 "$sonde" analyze -q samples/lttng/host0 -o "$scratch/host.sonde"
 run 0 "$sonde" report "$scratch/host.sonde"
-says out "Who preempted which vCPU"
-not_says out "Who preempted which guest thread"
+says out "Steal time of vCPUs, by culprit"
+not_says out "Steal time of guest threads, by culprit"
 rm "$scratch/host.sonde"
-run 0 "$sonde" report --section help
+run 0 "$sonde" report --table help
 says out "preemption_victim"
 run 1 "$sonde" report samples/ftrace/host0.dat
 says err "is a trace; sonde report reads a history"
-run 2 "$sonde" report --section nonsense "$history"
-says err 'there is no section "nonsense"'
-run 0 "$sonde" report -n 2 -s exit_reason "$history"
+run 2 "$sonde" report --table nonsense "$history"
+says err 'there is no table "nonsense"'
+run 0 "$sonde" report -n 2 -t exit_reason "$history"
 [ "$(grep -c host0 "$scratch/out")" -le 2 ] || fail "-n 2 shows more"
 says out "more"
 # -n cuts all tables alike, those that are short, too.
@@ -112,7 +112,7 @@ json '[c["cpu"] for c in j["cpus"]] == [1]'
 run 2 "$sonde" state "$history" --cpu 9
 says err 'the host has no CPU "9"'
 run 2 "$sonde" state "$history" --at +9s
-says err "lies outside the run"
+says err "lies outside the history"
 run 2 "$sonde" state "$history" --at soon
 says err '"soon" is no time'
 
@@ -161,7 +161,7 @@ for command in info tree report state timeline; do
 done
 for command in report timeline; do
 	run 2 "$sonde" $command "$history" --time 12,13
-	says err "outside the run"
+	says err "outside the history"
 	run 2 "$sonde" $command "$history" --time +1s,+0.5s
 	says err "ends before it begins"
 done

@@ -3,6 +3,8 @@
 """What sonde why says, of whole and of damaged recordings: short sentences, and first what is missing."""
 
 import collections
+import importlib.machinery
+import importlib.util
 import json
 import os
 import random
@@ -14,11 +16,15 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.dont_write_bytecode = True
 import lib  # noqa: E402
 from property.cuts import gather  # noqa: E402
 from property.damage import Recording  # noqa: E402
 
-WORDS_MAX = 25
+LOADER = importlib.machinery.SourceFileLoader("check_words", str(lib.ROOT / "tools/check-words"))
+WORDS = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_words", LOADER))
+LOADER.exec_module(WORDS)
+WORDS_MAX = WORDS.WORDS_MAX
 SENTENCES_MIN = 2000
 SEEDS = range(4)
 # Damage of which every reader knows that something is gone.
@@ -43,7 +49,7 @@ def check_input(history):
     """What is said of the input: traces left out, problems, evidence of clocks and waits."""
     nr = 0
     for table, columns in (("left_out", ["reason"]), ("problem", ["text"]), ("wait", ["evidence"])):
-        for row in json.loads(lib.run(lib.SONDE, "report", "-s", table, "--format", "json", history))[table]:
+        for row in json.loads(lib.run(lib.SONDE, "report", "-t", table, "--format", "json", history))[table]:
             for sentence in (s for c in columns for s in sentences(row[c])):
                 nr += 1
                 lib.check(len(sentence.split()) <= WORDS_MAX, f"{history}: {table}: {len(sentence.split())} words: {sentence}")
@@ -57,16 +63,17 @@ def check_short(history):
         for sentence in sentences(v["text"]):
             nr += 1
             lib.check(len(sentence.split()) <= WORDS_MAX, f"{history}: {len(sentence.split())} words: {sentence}")
+            lib.check(not WORDS.gone(sentence), f"{history}: {WORDS.gone(sentence)}: {sentence}")
         lib.check(v["text"].endswith(".") and ".." not in v["text"], f"{history}: {v['text']}")
     return nr
 
 
 def check_gaps(history):
     """Each gap is one row, and the longest stands in the first lines; returns how many there are."""
-    gaps = json.loads(lib.run(lib.SONDE, "report", "-s", "loss", "--format", "json", history))["loss"]
+    gaps = json.loads(lib.run(lib.SONDE, "report", "-t", "gap", "--format", "json", history))["gap"]
     rows = collections.Counter((g["machine"], g["cpu"], g["at"], (g["events"] or 0) > 0) for g in gaps)
     lib.check(all(nr == 1 for nr in rows.values()), f"{history}: one gap, several rows: {rows.most_common(2)}")
-    left_out = json.loads(lib.run(lib.SONDE, "report", "-s", "left_out", "--format", "json", history))["left_out"]
+    left_out = json.loads(lib.run(lib.SONDE, "report", "-t", "left_out", "--format", "json", history))["left_out"]
     for command in ("why", "report"):
         first = lib.run(lib.SONDE, command, history).split("\n\n")[0]
         told = re.findall(r"^(?:Events are missing|[\d,]+ events? (?:was|were) lost) on CPU \d+ of \S+ (?:from [\d.]+ to|at) [\d.]+", first, re.M)
@@ -83,7 +90,7 @@ def until(history):
 
 def check_moment(history):
     """The moment in the middle of the host's longest gap."""
-    gaps = json.loads(lib.run(lib.SONDE, "report", "-s", "loss", "--format", "json", history))["loss"]
+    gaps = json.loads(lib.run(lib.SONDE, "report", "-t", "gap", "--format", "json", history))["gap"]
     longest = max(gaps, key=lambda g: g["length"])
     at = longest["at"] + longest["length"] // 2
     inside = f"Events are missing on CPU {longest['cpu']} of {longest['machine']} from "
@@ -117,8 +124,8 @@ def check_user_space(scratch):
     check_short(history)
     for options in ([], ["--slower-than", "1ms"]):
         text = " ".join(lib.run(lib.SONDE, "why", *options, history).split())
-        lib.check("Nothing was kept" not in text, text)
-        lib.check("Who was kept from running is not known: no trace shows what CPUs ran." in text, text)
+        lib.check("Nothing was delayed" not in text, text)
+        lib.check("Steal time and run-queue delay are not known: no trace shows what CPUs ran." in text, text)
     check_input(analyse(scratch / "mixed.sonde", lib.ROOT / "samples/lttng", lib.unpacked(lib.ROOT / "samples/ust/lttng-ust-2.13.tar.xz")))
     text = " ".join(lib.run(lib.SONDE, "why", history).split())
     lib.check("is of user space only" in text and "Record its kernel, too" in text, text)

@@ -36,7 +36,7 @@ json 'j == [{"s": 10**9}]'
 run 0 "$sonde" sql "$history" --ready machines
 says out vm-a-n
 run 0 "$sonde" sql --ready
-says out "Who had the CPU while which vCPU was ready to run?"
+says out "Who had the CPU while which vCPU was runnable?"
 run 0 "$sonde" sql --schema
 says out "what value each attribute had from when to when"
 run 0 "$sonde" sql --schema steal states
@@ -65,6 +65,12 @@ says err "  select begn"
 says err "         ^"
 run 2 "$sonde" sql "$history" "select * from state"
 says err "no such table: state; sonde sql --schema lists what there is"
+for list in sqlite_schema sqlite_master; do
+	run 0 "$sonde" sql "$history" "select name from $list"
+	says err "list of tables is empty here; sonde sql --schema lists the tables"
+done
+run 0 "$sonde" sql "$history" "select * from machines where name = 'nobody'"
+[ ! -s "$scratch/err" ] || fail "a hint where there is nothing to hint at"
 cd_before=$(ls -A "$scratch")
 for query in "attach '$scratch/x.db' as x" "vacuum into '$scratch/x.db'" "create table t(a)" \
 	"pragma journal_mode = wal" "select load_extension('x')" "select writefile('$scratch/x', 'x')" \
@@ -147,7 +153,7 @@ lite() {
 # Two runs, one query; a name with a quote in it.
 cp "$history" "$scratch/it's.sonde"
 [ "$(lite "select sonde_open('$history', 'a_'), sonde_open('$scratch/it''s.sonde', 'b_')" \
-	"select count(*) = sum(a.found = b.found) from a_steal a join b_steal b using (vcpu)" | tail -1)" = 1 ] ||
+	"select count(*) = sum(a.steal = b.steal) from a_steal a join b_steal b using (vcpu)" | tail -1)" = 1 ] ||
 	fail "two runs"
 "$sonde" sql "$history" "select * from preemption" --format json >"$scratch/wanted"
 sqlite3 -batch -json -cmd ".load $build/sonde_sqlite" -cmd "create virtual table temp.p using sonde('$history', preemption)" \

@@ -25,8 +25,8 @@ class Run:
     def __init__(self, path):
         self.path = path
         self.facts = {name: what["columns"] for name, what in
-                      sonde("report", "--section", "help").items()}
-        sections = [word for name in self.facts for word in ("-s", name)]
+                      sonde("report", "--table", "help").items()}
+        sections = [word for name in self.facts for word in ("-t", name)]
         self.report = sonde("report", path, *sections)
 
     def sql(self, query, *options):
@@ -90,13 +90,13 @@ MIRRORS = {
                                            "mode": ("mode", SAME)}),
     "victims": ("preemption_victim", "total", 30, {"ms": ("total", MS), "count": ("count", SAME),
                                                    "longest_ms": ("longest", MS)}),
-    "lost": ("vcpu_time", "lost", None, {
-        "on_cpu_ms": ("on_cpu", MS), "ready_ms": ("preempted", MS), "inherited_ms": ("inherited", MS),
-        "lost_ms": ("lost", MS), "lost_percent": ("lost_share", PERCENT),
+    "total-steal": ("vcpu_time", "total_steal", None, {
+        "on_cpu_ms": ("on_cpu", MS), "steal_ms": ("steal", MS), "inherited_ms": ("inherited_steal", MS),
+        "total_ms": ("total_steal", MS), "total_percent": ("total_steal_share", PERCENT),
         "waiting_ms": ("waiting", MS), "unknown_ms": ("unknown", MS)}),
-    "steal": ("steal", "found", None, {
-        "found_ms": ("found", MS), "woken_ms": ("ready", MS), "slice_ms": ("slice", MS),
-        "wakeup_ms": ("wakeup", MS), "realtime_ms": ("class", MS), "quota_ms": ("quota", MS),
+    "steal": ("steal", "steal", None, {
+        "steal_ms": ("steal", MS), "queued_ms": ("queued", MS), "slice_ms": ("slice", MS),
+        "wakeup_ms": ("wakeup", MS), "realtime_ms": ("class", MS), "throttled_ms": ("throttled", MS),
         "unknown_ms": ("unknown", MS)}),
     "machines": ("machine_time", "total", None, {
         "machine": ("machine", SAME), "level": ("level", SAME), "ms": ("total", MS),
@@ -125,7 +125,7 @@ MIRRORS = {
         "ms": ("total", MS), "mean_us": ("mean", US), "max_us": ("max", US)}),
     "nesting": ("nesting", "total", None, {
         "vm": ("vm", SAME), "host": ("host", SAME), "exits": ("exits", SAME),
-        "handed": ("handed", SAME), "follow": ("follow", SAME), "mean_us": ("mean", US),
+        "reflected": ("reflected", SAME), "follow": ("follow", SAME), "mean_us": ("mean", US),
         "exits_per_exit": ("per_thousand", THOUSAND), "ms": ("total", MS)}),
     "waits": ("wait", "total", 30, {
         "cause": ("cause", SAME), "irq": ("irq", SAME), "ms": ("total", MS),
@@ -134,8 +134,8 @@ MIRRORS = {
     "long-waits": ("wait_list", "length", 20, {"ms": ("length", MS), "cause": ("cause", SAME),
                                                "evidence": ("evidence", SAME)}),
     "slow-wakeups": ("wakeup_list", "total", 20, {
-        "ms": ("total", MS), "cause": ("cause", SAME), "to_cpu_ms": ("to_cpu", MS),
-        "to_entry_ms": ("to_entry", MS), "guest_ms": ("guest", MS), "queue_ms": ("queue", MS)}),
+        "ms": ("total", MS), "cause": ("cause", SAME), "run_delay_ms": ("run_delay", MS),
+        "entry_ms": ("entry", MS), "guest_ms": ("guest", MS), "guest_run_delay_ms": ("guest_run_delay", MS)}),
     "slow-io": ("io_list", "total", 20, {
         "device": ("device", SAME), "kind": ("kind", SAME), "ms": ("total", MS), "bytes": ("bytes", SAME),
         "depth": ("depth", SAME)}),
@@ -152,12 +152,12 @@ UNSORTED = {
     "wakeups": ("wakeup", {
         "vm": ("vm", SAME), "level": ("level", SAME), "cause": ("cause", SAME), "count": ("count", SAME),
         "median_us": ("median", US), "p99_us": ("p99", US), "longest_us": ("longest", US),
-        "below_us": ("below", US), "to_cpu_us": ("to_cpu", US), "to_entry_us": ("to_entry", US),
-        "guest_us": ("guest", US), "queue_us": ("queue", US)}),
-    "boot": ("boot", {"vm": ("vm", SAME), "phase": ("phase", SAME), "ms": ("length", MS),
-                      "own_ms": ("own", MS), "waits_ms": ("waits", MS)}),
-    "shutdown": ("shutdown", {"vm": ("vm", SAME), "phase": ("phase", SAME), "ms": ("length", MS),
-                              "own_ms": ("own", MS), "waits_ms": ("waits", MS)}),
+        "host_wakeup_us": ("host_wakeup", US), "run_delay_us": ("run_delay", US), "entry_us": ("entry", US),
+        "guest_us": ("guest", US), "guest_run_delay_us": ("guest_run_delay", US)}),
+    "boot": ("boot", {"vm": ("vm", SAME), "stage": ("stage", SAME), "ms": ("length", MS),
+                      "guest_mode_ms": ("guest_mode", MS), "waits_ms": ("waits", MS)}),
+    "shutdown": ("shutdown", {"vm": ("vm", SAME), "stage": ("stage", SAME), "ms": ("length", MS),
+                              "guest_mode_ms": ("guest_mode", MS), "waits_ms": ("waits", MS)}),
 }
 DIGITS = {MS: 3, PERCENT: 1, US: 3, SAME: 0}
 
@@ -264,18 +264,18 @@ def check_migrations(run):
             continue
         moves = sum(a != b for a, b in zip(on, on[1:]))
         row = got[vcpu]
-        lib.check((row["stretches"], row["cpus"]) == (len(on), len(set(on))) and
+        lib.check((row["intervals"], row["cpus"]) == (len(on), len(set(on))) and
                   (row["moves"] or 0) == moves, f"migrations: {row}, not {moves} of {len(on)}")
 
 
-def check_losses(run):
+def check_gaps(run):
     want = collections.Counter()
-    for row in run.report["loss"]:
+    for row in run.report["gap"]:
         want[row["machine"], None if row["cpu"] < 0 else row["cpu"]] += row["length"]
-    got = sums(run.ready("losses"), ("machine", "cpu"))
-    lib.check(got.keys() == want.keys(), f"losses: {got}, not {want}")
+    got = sums(run.ready("gaps"), ("machine", "cpu"))
+    lib.check(got.keys() == want.keys(), f"gaps: {got}, not {want}")
     for place, ns in want.items():
-        lib.check(abs(got[place] - ns / 1e6) < 0.001, f"losses: {got[place]}, not {ns} ns")
+        lib.check(abs(got[place] - ns / 1e6) < 0.001, f"gaps: {got[place]}, not {ns} ns")
 
 
 OTHERS = {
@@ -284,7 +284,7 @@ OTHERS = {
     "syscalls": lambda run: all_of(run, "syscalls", ("syscall",)),
     "interrupts": lambda run: all_of(run, "interrupts", ("irq", "softirq")),
     "migrations": check_migrations,
-    "losses": check_losses,
+    "gaps": check_gaps,
 }
 
 

@@ -91,7 +91,7 @@ def check_list(device):
     stretches = json.loads(sonde("--device", device, "--list", "-d", "1s", "--format", "json"))
     lib.check(len(stretches) >= 15, f"{len(stretches)} stretches")
     lib.check({s["by"] for s in stretches} == {"host", "other_vm", "hypervisor"}, "of all classes")
-    lib.check(all(s["moved"] == (s["by"] == "other_vm") for s in stretches), "which of them moved")
+    lib.check(all(s["migrated"] == (s["by"] == "other_vm") for s in stretches), "which of them migrated")
     lib.check([s["begin_tsc"] for s in stretches] == sorted(s["begin_tsc"] for s in stretches), "in order of time")
     text = sonde("--device", device, "--list", "-d", "600ms")
     lib.check(re.search(r"^\d\d:\d\d:\d\d\.\d{6}  cpu 0  30\.00 us  hypervisor \(.*hlt.*\)$", text, re.M | re.I), f"an exit with its name: {text}")

@@ -68,7 +68,7 @@ def look_at(locale, *arguments):
 
 
 def look_at_thread(locale, run):
-    rows = json.loads(lib.run(lib.SONDE, "report", run, "-s", "thread_time", "--format", "json"))["thread_time"]
+    rows = json.loads(lib.run(lib.SONDE, "report", run, "-t", "thread_time", "--format", "json"))["thread_time"]
     thread = next(r["thread"] for r in rows if re.match(r"\x1b]0;[^\ufffd]*$", r["thread"]["comm"]) and r["thread"]["machine"] == "vm-b")
     for form in ((), ("--folded",), ("--format", "json")):
         text = look_at(locale, "critpath", run, "--vm", "vm-b", "--task", f"{thread['comm']}[{thread['tid']}]", *form)
@@ -84,8 +84,8 @@ def look_at_all(locale, run, traces):
     for command in ("events", "report", "why", "tree", "state", "timeline", "top", "sql"):
         lib.check(command in seen, f"sonde {command} says the names: {seen}")
     for section in ("preemption_list", "wakeup_list", "process_time", "lock", "io_list"):
-        look_at(locale, "report", run, "-s", section)
-        look_at(locale, "report", run, "-s", section, "--format", "csv")
+        look_at(locale, "report", run, "-t", section)
+        look_at(locale, "report", run, "-t", section, "--format", "csv")
     for t in (("report", run), ("why", run), ("info", run), ("tree", "--threads", run), ("state", run), ("top", "-b", run), ("compare", run, run),
               ("sql", run, "SELECT * FROM threads"), ("events", "-n", "20000", *traces)):
         look_at(locale, *t, "--format", "json")

@@ -7,7 +7,7 @@ make_history
 
 # ---- a run: text
 run 0 "$sonde" top "$history"
-says out "from 59.599906000 (+0) for 1.500 s, <0.1% unknown, no events lost"
+says out "from 59.599906000 (+0) for 1.500 s, <0.1% unknown, no lost events"
 says out "host0/0"
 grep -qE '^[^ ]*vm-b/0 .* timer +[0-9.]+% h-burn\[519\]' "$scratch/out" || fail "vm-b/0: $(cat "$scratch/out")"
 grep -qE '^h-burn\[519\] ' "$scratch/out" || fail "no threads"
@@ -27,12 +27,12 @@ says out "% unknown"
 run 0 "$sonde" top "$history" --format json
 json 'len(j) == 1 and len(j[0]["cpus"]) == 2 and len(j[0]["vcpus"]) == 4'
 json 'all(c["all"] == sum(c[k] for k in ("run", "guest", "hypervisor", "irq", "idle", "unknown")) for c in j[0]["cpus"])'
-json 'all(c["all"] == sum(c[k] for k in ("run", "hypervisor", "nesting", "outer_irq", "lost", "wait", "unknown")) for c in j[0]["vcpus"] + j[0]["vms"])'
+json 'all(c["all"] == sum(c[k] for k in ("run", "hypervisor", "nesting", "host_irq", "total_steal", "wait", "unknown")) for c in j[0]["vcpus"] + j[0]["vms"])'
 json '[v["name"] for v in j[0]["vms"]] == ["vm-a", "vm-b", "vm-a-n"]'
 json '[v["name"] for v in j[0]["vcpus"]] == ["vm-a/0", "vm-a/1", "vm-b/0", "vm-a-n/0"]'
-json 'j[0]["vms"][0]["lost"] == sum(v["lost"] for v in j[0]["vcpus"][:2])'
+json 'j[0]["vms"][0]["total_steal"] == sum(v["total_steal"] for v in j[0]["vcpus"][:2])'
 cp "$scratch/out" "$scratch/top"
-run 0 "$sonde" report "$history" --format json -s thread_time -s vcpu_time -s preemption
+run 0 "$sonde" report "$history" --format json -t thread_time -t vcpu_time -t preemption
 python3 - "$scratch/top" "$scratch/out" <<'END' || fail "top and report differ"
 import json, sys
 top, report = json.load(open(sys.argv[1]))[0], json.load(open(sys.argv[2]))
@@ -42,19 +42,19 @@ for t in top["threads"]:
         assert t["run"] + t["hypervisor"] + t["irq"] == times[t["thread"]["row"]], t
 for v in top["vcpus"]:
     worst = max((p["total"] for p in report["preemption"] if p["vcpu"] == v["cpu"]), default=0)
-    assert v["lost_to"]["ns"] == worst, v
+    assert v["stolen_by"]["ns"] == worst, v
 END
-run 0 "$sonde" top "$history" --format json --sort kept --threads 5
-json '(lambda kept: len(kept) == 5 and kept == sorted(kept, reverse=True) and kept[0] > 0)([t["kept"] for t in j[0]["threads"]])'
-json 'j[0]["threads"][0]["kept_by"]["ns"] <= j[0]["threads"][0]["kept"]'
+run 0 "$sonde" top "$history" --format json --sort delay --threads 5
+json '(lambda kept: len(kept) == 5 and kept == sorted(kept, reverse=True) and kept[0] > 0)([t["run_delay"] for t in j[0]["threads"]])'
+json 'j[0]["threads"][0]["delayed_by"]["ns"] <= j[0]["threads"][0]["run_delay"]'
 
 # ---- what it refuses
 run 2 "$sonde" top "$history" -d soon
 says err '--delay: "soon" is not a time such as'
 run 2 "$sonde" top --time 1s,2s
-says err "--time is for a run"
+says err "--time is for a history"
 run 2 "$sonde" top "$history" --time 12,13
-says err "outside the run"
+says err "outside the history"
 run 2 "$sonde" top "$history" "$history"
 run 1 "$sonde" top "$scratch/nothing.sonde"
 says err "nothing.sonde"
@@ -67,7 +67,7 @@ if command -v setpriv >/dev/null; then
 	chmod 755 "$scratch"
 	cp "$sonde" "$scratch/sonde"
 	run 1 setpriv --reuid 65534 --regid 65534 --clear-groups "$scratch/sonde" top -b -n 1
-	says err "for which one has to be root; a run that was recorded can be looked at"
+	says err "for which one has to be root; a history can be looked at"
 fi
 
 # ---- live: a thread that has a CPU for itself is seen, and so are our cost and what was watched
@@ -84,7 +84,7 @@ json 'len(j) == 2 and all(w["live"]["cpu_ns"] > 0 and w["live"]["bytes"] > 0 for
 json 'all(0 < w["live"]["watched_ns"] <= w["live"]["elapsed_ns"] for w in j)'
 json 'all(w["end"] - w["begin"] == w["live"]["watched_ns"] for w in j)'
 json 'all(c["all"] == w["live"]["watched_ns"] for w in j for c in w["cpus"])'
-json "all(any(t['thread']['tid'] == $burner and t['run'] + t['kept'] > 0 for t in w['threads']) for w in j)"
+json "all(any(t['thread']['tid'] == $burner and t['run'] + t['run_delay'] > 0 for t in w['threads']) for w in j)"
 run 0 "$sonde" top -b -n 1 -d 200ms
 says out "watched"
 says out "of a CPU"

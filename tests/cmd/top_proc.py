@@ -63,7 +63,7 @@ class Sampler(threading.Thread):
 def shares_told(told, pid):
     for window in told:
         row = next(t for t in window["threads"] if t["thread"]["tid"] == pid)
-        yield (row["run"] + row["irq"]) / row["all"], row["kept"] / row["all"]
+        yield (row["run"] + row["irq"]) / row["all"], row["run_delay"] / row["all"]
 
 
 def worst(told, samplers, offset):

@@ -15,21 +15,21 @@ json 'all(h["exits"] == max(sum(e["count"] for e in j["exits"] if (e["from"], e[
 	for by in ("host0", "vm-a")) > 0 for h in j["hypervisor"])'
 json '([n["exits"] for n in j["nesting"] if n["by"] == "host0"] ==
 	[h["exits"] for h in j["hypervisor"] if h["vm"] == "vm-a-n"])'
-# Where there is nothing, a line says so; what is no topic, too.
+# Where there is nothing, a line says so; what is no report, too.
 run 0 "$sonde" report boot "$history"
-says out "no VM was started in this run"
+says out "no VM was started in this history"
 run 0 "$sonde" report shutdown "$history"
-says out "no VM ended in this run"
-run 0 "$sonde" report -s mark "$history"
-says out "Marks: none in this run"
-run 0 "$sonde" report -s loss "$history" --time +0s,+1s
-says out "Lost events: none in this run's window"
+says out "no VM ended in this history"
+run 0 "$sonde" report -t mark "$history"
+says out "Marks: none in this history"
+run 0 "$sonde" report -t gap "$history" --time +0s,+1s
+says out "Gaps: none in this history's window"
 # What no tracer counted is no lost event, but it is not kept quiet.
 mkdir "$scratch/shutdown"
 tar -C "$scratch/shutdown" -xf samples/lab/lab-run-shutdown-6.1.tar.xz
 "$sonde" analyze -q "$scratch"/shutdown/*/L0/run -o "$scratch/shutdown.sonde"
-run 0 "$sonde" report -s loss "$scratch/shutdown.sonde"
-says out "Lost events: none in this run that a tracer counted; what else is missing: --section problem"
+run 0 "$sonde" report -t gap "$scratch/shutdown.sonde"
+says out "Gaps: none in this history that a tracer counted; what else is missing: --table problem"
 # A topic is one, whatever else is called so here.
 mkdir -p "$scratch/here/boot"
 cp "$history" "$scratch/here/run.sonde"
@@ -37,16 +37,16 @@ bin=$(realpath "$sonde")
 (cd "$scratch/here" && "$bin" report preempt run.sonde && "$bin" report boot run.sonde && "$bin" report boot) >"$scratch/out" 2>&1 ||
 	fail "a directory with the name of a topic: $(cat "$scratch/out")"
 run 2 "$sonde" report foo "$history"
-says err 'no topic "foo"; topics are wait, wakeup'
+says err 'no report "foo"; reports are wait, wakeup'
 # The help has the same ones.
-topics=$(sed -n 's/.*topics are //p' "$scratch/err" | sed 's/,\| and / /g')
+topics=$(sed -n 's/.*reports are //p' "$scratch/err" | sed 's/,\| and / /g')
 run 0 "$sonde" report --help
-help=$(tr '\n' ' ' <"$scratch/out" | sed -n 's/.*Topics go deeper: \([^.]*\)\..*/\1/p' | tr -d ,)
+help=$(tr '\n' ' ' <"$scratch/out" | sed -n 's/.*Reports of one question: \([^.]*\)\..*/\1/p' | tr -d ,)
 [ "$(echo $topics)" = "$(echo $help)" ] || fail "topics are $topics, and help has $help"
 run 0 "$sonde" report wait "$history"
-says out "What vCPUs waited for"
+says out "What vCPUs were blocked on"
 run 0 "$sonde" report preempt "$history" -n 2
-says out "What kept threads from running"
+says out "Run-queue delay of threads, by culprit"
 run 0 "$sonde" report exits "$history" --format json
 json 'set(j) == {"begin", "end", "ticks_are_ns", "hypervisor", "exits", "exit_cause", "nesting"}'
 # Each exit has one cause at most; what nesting multiplies is a part of the exits.
@@ -100,42 +100,42 @@ assert sum(len(some[name]) for name in tables) < sum(len(whole[name]) for name i
 END
 done
 run 0 "$sonde" report "$history" --vm vm-a-n
-says out "vm-a-n/0 lost "
+says out "vm-a-n/0: "
 not_says out "vm-b"
-not_says out "vm-a/1 was ready"
+not_says out "vm-a/1: "
 run 0 "$sonde" report wait "$history" --vm host0 -n 1
-says out "What vCPUs waited for"
+says out "What vCPUs were blocked on"
 run 0 "$sonde" report boot "$history" --vm vm-b
-says out "vm-b: no VM was started in this run"
+says out "vm-b: no VM was started in this history"
 run 0 "$sonde" report exits "$history" --vm vm-b --svg -
 grep -q "vm-b" "$scratch/out" || fail "no picture of vm-b"
 run 2 "$sonde" report "$history" --vm nobody
 says err 'there is no machine "nobody"'
 run 2 "$sonde" report "$history" --vm vm-b --html "$scratch/page.html"
 run 2 "$sonde" report nonsense "$history"
-says err 'no topic'
+says err 'no report'
 run 2 "$sonde" report "$history" wait
-says err "the topic stands before the file: sonde report wait $history"
+says err "the name of the report stands before the file: sonde report wait $history"
 
 # What took longest can be looked at.
 run 0 "$sonde" report wakeup "$history"
 place=$(sed -n 's/^the slowest of them: --time //p' "$scratch/out")
-run 0 "$sonde" report "$history" -s wakeup_list --time "$place" --format json
-slowest=$("$sonde" report "$history" -s wakeup_list --format json | python3 -c 'import json, sys
+run 0 "$sonde" report "$history" -t wakeup_list --time "$place" --format json
+slowest=$("$sonde" report "$history" -t wakeup_list --format json | python3 -c 'import json, sys
 print(json.load(sys.stdin)["wakeup_list"][0]["at"])')
 json "any(r['at'] == $slowest for r in j['wakeup_list'])"
 
 # Requests to disks: the sample has block events in every machine, at every level.
 # Who recorded requests is not told to record them because a window has none.
 run 0 "$sonde" report io "$history" --vm vm-a --time 0%,0.0001%
-says out "no request to a device was seen in this run's window"
+says out "no request to a device was seen in this history's window"
 not_says out "sonde record --for io"
 run 0 "$sonde" report io "$history"
 says out "Requests to devices"
 says out "until vm-a vCPU"
 # On a narrow screen the legs go below, and nothing is left out.
 for columns in 80 100; do
-	COLUMNS=$columns run 0 "$sonde" report "$history" -s io -s io_list
+	COLUMNS=$columns run 0 "$sonde" report "$history" -t io -t io_list
 	for leg in QUEUE SUBMIT WAKE VMM DISK INJECT DELIVER FINISH; do
 		[ "$(grep -cw "$leg" "$scratch/out")" = 2 ] || fail "io at $columns columns: no $leg"
 	done
@@ -144,21 +144,21 @@ for columns in 80 100; do
 	tr -s ' ' '\n' <"$scratch/out" | grep -xE 'QUEUE|SUBMIT|WAKE|VMM|DISK|INJECT|DELIVER|FINISH' >"$scratch/legs"
 	[ "$(tr '\n' ' ' <"$scratch/legs")" = "$(printf '%s ' QUEUE SUBMIT WAKE VMM DISK INJECT DELIVER FINISH \
 		QUEUE SUBMIT WAKE VMM DISK INJECT DELIVER FINISH)" ] || fail "io at $columns columns: legs out of order"
-	COLUMNS=$columns run 0 "$sonde" report "$history" -s vcpu_state -s wakeup -s wakeup_list -s vms
+	COLUMNS=$columns run 0 "$sonde" report "$history" -t vcpu_state -t wakeup -t wakeup_list -t vms
 	says out "... the same rows:"
 	not_says out "no room for"
 	awk -v max=$columns 'length > max { exit 1 }' "$scratch/out" || fail "a line of more than $columns columns"
 done
-# A topic explains its columns, those that are there, in the words of --section help.
+# A report explains its columns, those that are there, in the words of --table help.
 run 0 "$sonde" report wait "$history"
 says out "; POLLED: "
 COLUMNS=80 run 0 "$sonde" report wait "$history"
 not_says out "POLLED: "
-says out "(WAITED FOR: what ended it: timer, disk,"
-run 0 "$sonde" report "$history" --section wait
-not_says out "WAITED FOR: "
+says out "(BLOCKED ON: what ended it: timer, disk,"
+run 0 "$sonde" report "$history" --table wait
+not_says out "BLOCKED ON: "
 run 0 "$sonde" report "$history"
-says out "TASK: in a thread, user or kernel not known; GUEST: in a guest of which nothing more is known; UNKNOWN: "
+says out "TASK: in a thread, user or kernel not known; GUEST: in guest mode, nothing more is known; UNKNOWN: "
 run 0 "$sonde" report io "$history" --format json
 python3 - "$scratch/out" <<'END' || fail "io"
 import json, sys
@@ -183,10 +183,10 @@ for number in {s["request"] for s in j["io_step"]}:
     whole = next(r for r in j["io_list"] if r["request"] == number)
     assert steps[0]["at"] == whole["at"] and sum(s["length"] for s in steps) == whole["total"]
     assert all(a["at"] + a["length"] == b["at"] for a, b in zip(steps, steps[1:])), steps
-for leg in j["io_leg"]:
+for leg in j["io_stage"]:
     assert leg["unknown"] <= 0 or leg["count"] == 0 or leg["median"] <= leg["p99"] <= leg["longest"]
 END
-run 0 "$sonde" report "$history" -s io -s io_histogram --format json
+run 0 "$sonde" report "$history" -t io -t io_histogram --format json
 json '{(r["vm"], r["device"], r["kind"]): r["count"] for r in j["io"]} == {
 	k: sum(r["count"] for r in j["io_histogram"] if (r["vm"], r["device"], r["kind"]) == k)
 	for k in {(r["vm"], r["device"], r["kind"]) for r in j["io_histogram"]}}'
@@ -204,7 +204,7 @@ run 0 "$sonde" report boot "$scratch/boot.sonde" --format json
 python3 - "$scratch/out" <<'END' || fail "boot"
 import json, sys
 rows = json.load(open(sys.argv[1]))["boot"]
-names = [r["phase"] for r in rows]
+names = [r["stage"] for r in rows]
 assert names[:3] == ["VMM starts", "VM is set up", "firmware"], names
 levels = [n.removeprefix("kernel: ") for n in names if n.startswith("kernel: ")]
 assert levels == ["start", "console", "early", "pure", "core", "postcore", "arch", "subsys", "fs",
@@ -213,7 +213,7 @@ assert names[-1] == "user space, and what followed"  # it is never done
 calls = json.load(open(sys.argv[1]))["initcall"]
 assert len(calls) == 680 and calls[0]["name"] == "acpi_init" and calls[0]["level"] == "subsys"
 assert all(c["length"] >= 0 for c in calls)
-phase = {r["phase"]: r for r in rows}
+phase = {r["stage"]: r for r in rows}
 for c in calls:  # each lies in the phase of its level; names of modules' are not made up
     if c["level"] == "module":
         assert c["name"].startswith("0xffffffffc"), c
@@ -224,9 +224,9 @@ at = rows[0]["begin"]
 for r in rows:  # one after the other, each accounted for to the nanosecond (one vCPU)
     assert r["begin"] == at, r
     at += r["length"]
-    parts = sum(r[c] for c in ("own", "hypervisor", "vmm", "host", "waits", "unknown"))
+    parts = sum(r[c] for c in ("guest_mode", "kvm", "vmm", "host", "waits", "unknown"))
     assert parts == r["length"], (r, parts)
-    assert r["waits_for_time"] <= r["waits"]
+    assert r["blocked_on_time"] <= r["waits"]
 END
 run 0 "$sonde" report shutdown "$scratch/boot.sonde"
 says out "vCPUs end"
@@ -247,4 +247,4 @@ says err "there is nothing to draw"
 # From the host's trace alone.
 "$sonde" analyze -q "$dir"/L0/trace.dat -o "$scratch/host.sonde"
 run 0 "$sonde" report boot "$scratch/host.sonde" --format json
-json '[r["phase"] for r in j["boot"]] == ["VMM starts", "VM is set up", "firmware", "kernel", "user space, and what followed"]'
+json '[r["stage"] for r in j["boot"]] == ["VMM starts", "VM is set up", "firmware", "kernel", "user space, and what followed"]'

@@ -39,8 +39,8 @@ run 1 docs/examples/use_cases.py "$history" nonsense
 says err "no such question"
 
 run 0 docs/examples/use_cases.py "$history" container
-says out "in container c1-nap:[4026532268] of vm-a was runnable but did not run"
-says out "vm-a vCPU 1 was ready, CPU 1 ran vm-b vCPU 0 (b-burn[162])"
+says out "in container c1-nap:[4026532268] of vm-a had a run-queue delay of"
+says out "vm-a vCPU 1 was runnable, CPU 1 ran vm-b vCPU 0 (b-burn[162])"
 # Who reads no further than the first line hears of no error.
 { docs/examples/use_cases.py "$history" container 2>"$scratch/err" || true; } | head -1 >/dev/null
 [ ! -s "$scratch/err" ] || fail "into head: $(cat "$scratch/err")"

@@ -139,7 +139,7 @@ def check_nothing_else(scratch, history, expected):
     alone = scratch / "alone.sonde"
     lib.run(lib.SONDE, "analyze", "-q", KERNEL, "-o", alone)
     for query in ("select * from cpu_time", "select * from thread_time", "select * from states where kind != 'directory' limit 20000",
-                  "select * from losses", "select * from clocks"):
+                  "select * from gaps", "select * from clocks"):
         lib.check(sql(history, query) == sql(alone, query), f"user space's trace changes: {query}")
     text = lib.run(lib.SONDE, "events", "-q", scratch / "threads").splitlines()
     kernel = lib.run(lib.SONDE, "events", "-q", KERNEL).splitlines()
@@ -192,7 +192,7 @@ def check_loss(scratch, runs):
     lib.run(lib.SONDE, "analyze", "-q", session(scratch / "loss", user, discarded=7), "-o", history)
     told = [p["text"] for p in sql(history, "select text from problems")]
     lib.check(any(re.search(r"\b(7|14) events of user space were lost", t) for t in told), f"problems: {told}")
-    lib.check(not sql(history, "select * from losses"), "a loss of user space's is one of the kernel's")
+    lib.check(not sql(history, "select * from gaps"), "a loss of user space's is one of the kernel's")
 
 
 def check_longer(scratch, runs, history):
@@ -204,7 +204,7 @@ def check_longer(scratch, runs, history):
     longer = scratch / "longer.sonde"
     lib.run(lib.SONDE, "analyze", "-q", session(scratch / "longer", user), "-o", longer)
     lib.check(len(marks(longer)) == 2, "marks before and after the kernel's trace")
-    for query in ("select * from losses", "select text from problems where text like '%missing%' or text like '%lost%'",
+    for query in ("select * from gaps", "select text from problems where text like '%missing%' or text like '%lost%'",
                   "select machine, thread, total, user, syscall from thread_time where thread is not null order by 1, 2, 3"):
         lib.check(sql(longer, query) == sql(history, query), f"user space's longer trace changes: {query}")
 

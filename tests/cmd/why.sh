@@ -7,7 +7,7 @@ make_history
 
 run 0 "$sonde" why "$history"
 says out "most costly first"
-says out "vm-a vCPU 1 was runnable but did not run for"
+says out "vm-a vCPU 1 had a steal time of"
 says out "h-burn[519] of host0"
 says out "more that cost less"
 run 0 "$sonde" why "$history" -n 1000
@@ -22,7 +22,7 @@ grep -Eq "of vm-a(-n)? was runnable but did not run for" "$scratch/out" || fail 
 says out "with the same main cause"
 
 # The sentence's numbers are those of the other facts; costs come in order, places lie in the run.
-run 0 "$sonde" report "$history" -s vcpu_time -s hypervisor --format json
+run 0 "$sonde" report "$history" -t vcpu_time -t hypervisor --format json
 cp "$scratch/out" "$scratch/report"
 run 0 "$sonde" why "$history" --format json
 python3 - "$scratch/out" "$scratch/report" <<'END' || fail "verdicts and tables differ"
@@ -32,7 +32,7 @@ rows = why["why"]
 costs = [r["cost"] for r in rows]
 assert costs == sorted(costs, reverse=True)
 assert all(why["begin"] <= r["begin"] < why["end"] for r in rows if r["cost"])
-lost = {(v["vcpu"]["machine"], v["vcpu"]["cpu"]): v["preempted"] for v in report["vcpu_time"]}
+lost = {(v["vcpu"]["machine"], v["vcpu"]["cpu"]): v["steal"] for v in report["vcpu_time"]}
 told = {(r["vcpu"]["machine"], r["vcpu"]["cpu"]): r["cost"] for r in rows if r["kind"] == "vcpu"}
 assert told == {k: v for k, v in lost.items() if v}, (told, lost)
 cost = {h["vm"]: h["hypervisor"] for h in report["hypervisor"]}
@@ -42,7 +42,7 @@ END
 
 # "Ready but not running" is one number, wherever it stands; and all of a kind with one cause are one
 # verdict.
-run 0 "$sonde" report "$history" -s vcpu_time -s vcpu_state -s preemption -s steal --format json
+run 0 "$sonde" report "$history" -t vcpu_time -t vcpu_state -t preemption -t steal --format json
 python3 - "$scratch/out" <<'END' || fail "two numbers for one thing"
 import json, sys
 j = json.load(open(sys.argv[1]))
@@ -52,10 +52,10 @@ def per_vcpu(fact, value):
         key = (r["vcpu"]["machine"], r["vcpu"]["cpu"])
         sums[key] = sums.get(key, 0) + value(r)
     return {k: v for k, v in sums.items() if v}
-times = per_vcpu("vcpu_time", lambda r: r["preempted"])
+times = per_vcpu("vcpu_time", lambda r: r["steal"])
 assert times and times == per_vcpu("preemption", lambda r: r["total"])
-assert times == per_vcpu("vcpu_state", lambda r: r["ready"] + r["preempted"] + r["throttled"] + r["ready_unknown"])
-assert times == per_vcpu("steal", lambda r: r["found"])
+assert times == per_vcpu("vcpu_state", lambda r: r["queued"] + r["preempted"] + r["throttled"] + r["steal_unknown"])
+assert times == per_vcpu("steal", lambda r: r["steal"])
 END
 run 0 "$sonde" why "$history" --slower-than 1ms
 says out "It is the longest of "
@@ -71,21 +71,21 @@ run 0 "$sonde" why "$history" --time 10%,
 not_says err "left out"
 
 # Two stays with a time between of which nothing is known count once, and it is told that they may be two.
-run 0 "$sonde" report "$history" -s exit_reason
+run 0 "$sonde" report "$history" -t exit_reason
 says out "MAYBE MORE"
-run 0 "$sonde" report "$history" -s exit_reason --format json
+run 0 "$sonde" report "$history" -t exit_reason --format json
 json '[(r["count"], r["maybe_more"]) for r in j["exit_reason"] if (r["vm"], r["by"], r["name"]) == ("vm-a-n", "vm-a", "MSR")] == [(142, 1)]'
 json 'sum(r["maybe_more"] for r in j["exit_reason"]) < len(j["exit_reason"])'
 
 # "most" is said of more than half only.
-run 0 "$sonde" report "$history" -s wakeup --format json
+run 0 "$sonde" report "$history" -t wakeup --format json
 cp "$scratch/out" "$scratch/report"
 run 0 "$sonde" why "$history" --format json
 python3 - "$scratch/out" "$scratch/report" <<'END' || fail "said too much"
 import json, sys
 why, report = (json.load(open(p)) for p in sys.argv[1:])
 said = [r["text"] for r in why["why"] if r["kind"] == "wakeup"]
-halves = [2 * max(w[c] for c in ("below", "to_cpu", "to_entry", "guest", "queue")) > w["mean"]
+halves = [2 * max(w[c] for c in ("host_wakeup", "run_delay", "entry", "guest", "guest_run_delay")) > w["mean"]
           for w in report["wakeup"]]
 assert sum(" Most of that" in t for t in said) == sum(halves) > 0, said
 assert sum(" The largest part of that" in t for t in said) == len(halves) - sum(halves) > 0, said
@@ -93,7 +93,7 @@ END
 
 # guesses HISTORY FACTS GUESSES: guesses are told as such, and nothing else is; there are that many verdicts of either at least.
 guesses() {
-	run 0 "$sonde" report "$1" -s wait --format json
+	run 0 "$sonde" report "$1" -t wait --format json
 	cp "$scratch/out" "$scratch/report"
 	run 0 "$sonde" why "$1" -n 1000 --format json
 	python3 - "$scratch/out" "$scratch/report" "$2" "$3" <<'END' || fail "$1: said too much"
@@ -130,7 +130,7 @@ place=$("$sonde" why "$history" -n 1 | sed -n 's/^ *--time //p')
 run 0 "$sonde" why "$history" --time "$place"
 says out "most costly first"
 run 0 "$sonde" why "$history" --slower-than 100s
-says out "As far as the traces show, nothing was kept from running that long."
+says out "As far as the traces show, nothing was delayed that long."
 
 # A VM in a VM, from the outermost host's trace alone: who would know what it waited for.
 tar -C "$scratch" -xf samples/lab/lab-run-containers-6.1.tar.xz
@@ -152,7 +152,7 @@ tar -C "$scratch" -xf samples/lab/bochs-vmx-6.1.tar.xz
 # Nothing places the trace of the VM itself: it is left out.
 run 3 "$sonde" analyze -q "$scratch/vmx-6.1" -o "$scratch/spaces.sonde"
 run 0 "$sonde" why "$scratch/spaces.sonde"
-says out "process 1 of vm-a was runnable"
+says out "process 1 of vm-a had a run-queue delay"
 says out "vm-a has no trace of its own: its processes are told apart by their page tables"
 not_says out "which of its threads ran"
 "$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/alone.sonde"

@@ -64,7 +64,7 @@ def same_window(history, begin, end):
     known = [c for c in opened["cpus"] if c["mode"] != "unknown"]
     lib.check(begin <= opened["at"] < end and (known or opened == first), "state: not where the host is traced, and known")
     lib.check(opened["at"] == begin or all(c["mode"] == "unknown" for c in first["cpus"]), "state: later than it has to be")
-    lib.check(tuple(sql(history, "select window_begin, window_end from run")) == window, "sql: another window")
+    lib.check(tuple(sql(history, "select window_begin, window_end from history")) == window, "sql: another window")
     compared = text("compare", history, history)
     lib.check(f"{(end - begin) / 1e6:.1f} ms" in compared, f"compare: {compared[:300]}")
 
@@ -75,13 +75,13 @@ def sums(history, begin, end):
     states = "select sum(length) from states where path glob 'host0/cpu*/runs'"
     lib.check(sql(history, states) == [2 * length], f"states add up to {sql(history, states)}")
     for row in report["vcpu_time"]:
-        lib.check(abs(row["share"] / 1e6 * length - row["preempted"]) < length / 1e5, f"{row} of {length}")
+        lib.check(abs(row["steal_share"] / 1e6 * length - row["steal"]) < length / 1e5, f"{row} of {length}")
     lib.check(unknown(report) < 0.05, f"{unknown(report):.1%} unknown where the host was traced")
     whole = ask("report", history, "--time", "0%,100%")
     run = whole["end"] - whole["begin"]
     lib.check(run > 2.5 * length and total(whole) == 2 * run, f"{total(whole)}, {run}, {length}")
     lib.check(unknown(whole) > 0.5, f"{unknown(whole):.1%} unknown where the host was not traced for long")
-    lib.check(sql(history, "select window_end - window_begin from run", "--time", "0%,100%") == [run], "sql --time")
+    lib.check(sql(history, "select window_end - window_begin from history", "--time", "0%,100%") == [run], "sql --time")
     return run
 
 

@@ -135,7 +135,7 @@ def same_report(path, ctf, scratch):
     sums = []
     for source in (path, ctf):
         lib.run(lib.SONDE, "analyze", "-q", "-o", scratch / "run.sonde", source)
-        rows = json.loads(lib.run(lib.SONDE, "report", scratch / "run.sonde", "-s", "machine_time", "--format", "json"))
+        rows = json.loads(lib.run(lib.SONDE, "report", scratch / "run.sonde", "-t", "machine_time", "--format", "json"))
         sums.append(rows["machine_time"])
     lib.check(sums[0] and sums[0] == sums[1], f"{path}: CPU time is {sums[0]}, from its CTF {sums[1]}")
 
@@ -143,7 +143,7 @@ def same_report(path, ctf, scratch):
 def placed(scratch, *sources):
     """Where the guest is found to be, and how well its clock is known."""
     lib.run(lib.SONDE, "analyze", "-q", "-o", scratch / "run.sonde", *sources)
-    clocks = json.loads(lib.run(lib.SONDE, "report", scratch / "run.sonde", "-s", "clock", "--format", "json"))["clock"]
+    clocks = json.loads(lib.run(lib.SONDE, "report", scratch / "run.sonde", "-t", "clock", "--format", "json"))["clock"]
     tree = lib.run(lib.SONDE, "tree", scratch / "run.sonde")
     return re.search(r"found by: (.*)", tree)[1], [clock for clock in clocks if clock["machine"] != "L0"]
 

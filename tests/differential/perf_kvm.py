@@ -105,7 +105,7 @@ def compare(label, perf, own, early=Counter()):
 def check_run(directory, scratch):
     gathered, run = directory / "L0/run", scratch / "run.sonde"
     lib.run(lib.SONDE, "analyze", "-q", "-o", run, gathered)
-    rows = json.loads(lib.run(lib.SONDE, "report", run, "-s", "exits", "--time", "0%,100%", "--format", "json"))["exits"]
+    rows = json.loads(lib.run(lib.SONDE, "report", run, "-t", "exits", "--time", "0%,100%", "--format", "json"))["exits"]
     lib.check(rows, f"{directory.name}: there are exits")
     for machine in sorted({row["by"] for row in rows}):
         perf = perf_table(gathered / machine / "trace.dat", scratch)
@@ -131,7 +131,7 @@ def main():
             base = lib.shared_set(name)
             run = scratch / "run.sonde"
             lib.run(lib.SONDE, "analyze", "-q", "-o", run, *(base / i / "trace.dat" for i in layers))
-            rows = json.loads(lib.run(lib.SONDE, "report", run, "-s", "exits", "--time", "0%,100%", "--format",
+            rows = json.loads(lib.run(lib.SONDE, "report", run, "-t", "exits", "--time", "0%,100%", "--format",
                                       "json"))["exits"]
             for machine, layer in hosts.items():
                 perf = perf_table(base / layer / "trace.dat", scratch)

@@ -15,8 +15,8 @@
  */
 #define _GNU_SOURCE /* memfd_create() */
 #include "tests/fuzz/fake_mapfile.h"
-#include "history/bytes.h"
-#include "history/format.h"
+#include "history/parts/bytes.h"
+#include "history/parts/format.h"
 #include "history/history.h"
 
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * parts, each after two bytes: which part it is, and its length in units of 64 bytes, as far as
  * there is something left.
  */
-#include "record/datfile.h"
+#include "record/tracers/datfile.h"
 #include "tests/fuzz/scratch.h"
 
 #include <string.h>

@@ -11,9 +11,9 @@
  * Paths of the page are "/api/NAME?PARAMETERS".  Whatever is asked, the answer has a status that
  * says whose fault it is, and is what its type says.
  */
-#include "serve/api.h"
-#include "serve/guard.h"
-#include "serve/tsp.h"
+#include "serve/api/api.h"
+#include "serve/workers/guard.h"
+#include "serve/tsp/tsp.h"
 #include "tests/unit/small_run.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: the manifest of a run directory, which may come from elsewhere. */
-#include "lib/rundir.h"
+#include "libsonde/inputs/rundir.h"
 #include "tests/fuzz/scratch.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target: command lines of virtual machine monitors, which are whoever's started them. */
-#include "record/link_find.h"
-#include "record/vmm.h"
+#include "record/remote/link_find.h"
+#include "record/host/vmm.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/file_name.h"
-#include "record/remote_names.h"
-#include "record/remote_session.h"
+#include "record/base/file_name.h"
+#include "record/remote/remote_names.h"
+#include "record/remote/remote_session.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "history/format.h"
+#include "history/parts/format.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

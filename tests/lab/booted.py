@@ -50,22 +50,22 @@ def run_lab(directory):
 
 def analysed(where, *traces):
     lib.run(lib.SONDE, "analyze", "-q", "-o", where, *traces)
-    tables = {table: json.loads(lib.run(lib.SONDE, "report", "-q", "-s", table, "--format", "json", where))[table]
+    tables = {table: json.loads(lib.run(lib.SONDE, "report", "-q", "-t", table, "--format", "json", where))[table]
               for table in ("boot", "initcall")}
     return tables["boot"], tables["initcall"]
 
 
 def check_host_only(rows):
-    phases = [row["phase"] for row in rows]
-    print("from the host's trace alone:", ", ".join(f"{row['phase']} {row['length'] / 1e6:.1f} ms" for row in rows))
+    phases = [row["stage"] for row in rows]
+    print("from the host's trace alone:", ", ".join(f"{row['stage']} {row['length'] / 1e6:.1f} ms" for row in rows))
     known = [phase.removesuffix(", and what followed") for phase in phases]     # it may never settle
     lib.check(known == HOST_PHASES, f"the phases in their order: {phases}")
     lib.check(all(row["length"] > 0 for row in rows), "each takes its time")
 
 
 def check_phases(rows):
-    kernel = [row["phase"].removeprefix("kernel: ") for row in rows if row["phase"].startswith("kernel: ")]
-    print("with what the guest's kernel recorded:", ", ".join(f"{row['phase']} {row['length'] / 1e6:.1f} ms" for row in rows))
+    kernel = [row["stage"].removeprefix("kernel: ") for row in rows if row["stage"].startswith("kernel: ")]
+    print("with what the guest's kernel recorded:", ", ".join(f"{row['stage']} {row['length'] / 1e6:.1f} ms" for row in rows))
     lib.check([name for name in kernel if name in LEVELS] == LEVELS, f"the levels in their order: {kernel}")
     lib.check(all(name in kernel for name in LEVELS), "all of them")
 

@@ -81,7 +81,7 @@ def check_history(run, manifest, own):
         history = history_of(run, manifest, place)
         threads = ask("sql", history, "select machine, comm from threads")
         machines = list(sent.machines_of(ask("tree", history)))
-        refused = ask("report", "-s", "refused", history)["refused"]
+        refused = ask("report", "-t", "refused", history)["refused"]
         verdicts = [v["text"] for v in ask("why", history)["why"]]
         marks = ask("sql", history, "select count(*) as nr from marks where text = 'mark'")[0]["nr"]
     show = collections.Counter(t["machine"] for t in threads)

@@ -76,7 +76,7 @@ class Tally:
 
 
 def facts(history, *wanted):
-    sections = [word for name in wanted for word in ("-s", name)]
+    sections = [word for name in wanted for word in ("-t", name)]
     return json.loads(lib.run(lib.SONDE, "report", history, *sections, "--format", "json"))
 
 
@@ -228,7 +228,7 @@ def woken(title, told, traces):
             continue
         vcpu = vcpu_of(row["vcpu"])
         times, threads = switches.get(vcpu, ([], []))
-        entry, runs = row["at"] + row["below"] + row["to_cpu"] + row["to_entry"], row["at"] + row["total"]
+        entry, runs = row["at"] + row["host_wakeup"] + row["run_delay"] + row["entry"], row["at"] + row["total"]
         says = f"{vcpu} at {row['at']}: {row['thread']['comm']}[{row['thread']['tid']}] after {row['total']} ns"
         if not times or times[0] > entry + MARGIN_NS:
             tally.add(False, f"{says}, but its trace begins later than the entry")

@@ -318,7 +318,7 @@ def found_quota(side, machine, begin, end, planted):
     """More than that by a hundredth is false."""
     told = 0
     for row in side.told["preemption_list"]:
-        if row["why"] == "quota":
+        if row["why"] == "throttled":
             ns = min(row["at"] + row["length"], end) - max(row["at"], begin)
             told += max(ns, 0) if is_machine(row["vcpu"]["machine"], machine) else 0
     return Found(planted, min(told, planted), int(told > (2 - GOAL) * planted))
@@ -331,7 +331,7 @@ def rows_of_quota(run):
                   [found_quota(side, machine, begin, end, planted) for side in (run.all, run.alone)])
     for side in (run.all, run.alone):
         limited = [machine for machine, *_ in of_all]
-        others = [row for row in side.told["preemption_list"] if row["why"] == "quota"
+        others = [row for row in side.told["preemption_list"] if row["why"] == "throttled"
                   and not any(is_machine(row["vcpu"]["machine"], machine) for machine in limited)]
         lib.check(not others, f"{run.name}: a quota is told of vCPUs that have none: {others[:3]}")
 

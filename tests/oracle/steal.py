@@ -15,20 +15,20 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 import lib  # noqa: E402
 
-CAUSES = ("ready", "slice", "wakeup", "class", "moved", "quota", "unknown")
+CAUSES = ("queued", "slice", "wakeup", "class", "migrated", "throttled", "unknown")
 MORE, LESS = 1.2, 0.95      # ticks of 10 ms are counted whole; what a guest's clock finds late goes to the next reading
 
 
 def check_row(name, row):
     vcpu = f"{name}: {row['vcpu']['machine']}/{row['vcpu']['cpu']}"
-    found, guest, unit = row["found"], row["guest"], row["unit"]
+    found, guest, unit = row["steal"], row["guest"], row["unit"]
     lib.check(sum(row[cause] for cause in CAUSES) == found, f"{vcpu}: the causes do not add up to {found}: {row}")
     if guest < 0:
         print(f"{vcpu}: its counters were not read twice; found {found / 1e6:.1f} ms")
         return False
-    print(f"{vcpu}: /proc/stat {guest / 1e6:.0f} ms, found {found / 1e6:.1f} ms, of it right after a halt {row['ready'] / 1e6:.1f} ms")
+    print(f"{vcpu}: /proc/stat {guest / 1e6:.0f} ms, found {found / 1e6:.1f} ms, of it right after a halt {row['queued'] / 1e6:.1f} ms")
     lib.check(guest <= MORE * found + unit, f"{vcpu}: the guest counts more than was found")
-    lib.check(guest >= LESS * (found - row["ready"]) - unit, f"{vcpu}: the guest counts less than was found")
+    lib.check(guest >= LESS * (found - row["queued"]) - unit, f"{vcpu}: the guest counts less than was found")
     return True
 
 
@@ -40,7 +40,7 @@ def main():
         for directory in runs:
             history = Path(scratch) / "run.sonde"
             lib.run(lib.SONDE, "analyze", "-q", directory / "L0/run", "-o", history)
-            rows = json.loads(lib.run(lib.SONDE, "report", history, "-s", "steal", "--format", "json"))["steal"]
+            rows = json.loads(lib.run(lib.SONDE, "report", history, "-t", "steal", "--format", "json"))["steal"]
             checked += sum(check_row(directory.name, row) for row in rows)
     lib.check(checked, "no guest's counters were recorded")
 

@@ -68,7 +68,7 @@ class Guests:
 
 
 def waits_of(history, *options):
-    told = lib.run(lib.SONDE, "report", history, "--section", "wait_list", "--format", "json", *options)
+    told = lib.run(lib.SONDE, "report", history, "--table", "wait_list", "--format", "json", *options)
     waits = {}
     for wait in json.loads(told)["wait_list"]:
         waits.setdefault((wait["vcpu"]["machine"], wait["vcpu"]["cpu"]), []).append(wait)

@@ -20,7 +20,7 @@ import property.cuts as cuts  # noqa: E402
 
 SETS = {"lttng": 14, "ftrace": 10, "lab-run-containers-6.1": 6}  # cuts of each
 FOUND_ONCE = {"lttng": [6, 10, 13, 14], "lab-run-containers-6.1": [12]}
-LACKING = 20000  # ppm of a part that may be unknown: analysis/known.c
+LACKING = 20000  # ppm of a part that may be unknown: analysis/compare/known_slices.c
 PARTS = 24
 
 

@@ -2,7 +2,7 @@
 /* Where less evidence may tell more: docs/fusion.md §11 has the cases. */
 #include "less_specific.h"
 
-#include "analysis/run.h"
+#include "query/run.h"
 #include "model/context.h"
 
 /* Or of a part of it, which then counts as another machine. */

@@ -105,7 +105,7 @@ static bool cells_fit(const struct pair *p, const struct sonde_column *c, union 
 		return cpu_fits(p, cut.i, whole.i);
 	case SONDE_COL_THREAD:
 		/* Who woke it is not told of a wait whose end says more. */
-		if (!strcmp(c->name, "by") && whole.i < 0)
+		if (!strcmp(c->name, "waker") && whole.i < 0)
 			return true;
 		return threads_fit(p, cut.i, whole.i);
 	case SONDE_COL_PID_NS:
@@ -275,7 +275,7 @@ bool is_less_specific(const struct sheet *s, size_t row)
 		switch (s->of->columns[c].type) {
 		case SONDE_COL_STRING:
 			if (text_fits(value.s, "any") || !strcmp(value.s, "device") ||
-			    (!strcmp(s->of->columns[c].name, "phase") && !strchr(value.s, ':')))
+			    (!strcmp(s->of->columns[c].name, "stage") && !strchr(value.s, ':')))
 				return true;
 			break;
 		case SONDE_COL_MODE:

@@ -25,7 +25,7 @@ static const struct {
 /* Not compared: what tells of the input, of which a cut has more to tell; shares of what is known
  * (vms), whose lengths other tables have; and the steps of the three slowest requests, which are
  * others where these are cut (io_list has all). */
-static const char *const skipped[] = {"loss", "problem", "left_out", "io_step", "vms"};
+static const char *const skipped[] = {"gap", "problem", "left_out", "io_step", "vms"};
 
 static const char *const no_rule[] = {
 	"share",
@@ -41,13 +41,13 @@ static const char *const no_rule[] = {
 	"evidence",
 	"note",
 	"missing",
-	"waits_for",
-	"lost_share",
+	"blocked_on",
+	"total_steal_share",
 	"level",
 	"per_thousand",
 	"undivided",
 	"wait_unknown",
-	"ready_unknown",
+	"steal_unknown",
 	"wait_device",
 	"id",
 	"request",

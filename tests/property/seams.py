@@ -35,7 +35,7 @@ def both(folder, scratch):
     history = scratch / "history.sonde"
     history.unlink(missing_ok=True)
     sonde("analyze", "-q", folder, "-o", history)
-    rows = json.loads(sonde("report", "-s", "loss", history, "--format", "json"))["loss"]
+    rows = json.loads(sonde("report", "-t", "gap", history, "--format", "json"))["gap"]
     found = {}
     for trace in sorted(p for p in folder.rglob("*") if p.suffix in (".dat", ".data")):
         places = sum(int(nr) for _, nr in PLACES.findall(sonde("check", trace)))

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/run.h"
+#include "query/run.h"
 
 static void *list_of(int64_t nr, size_t each_bytes)
 {

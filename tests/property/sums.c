@@ -174,7 +174,7 @@ static int64_t stolen(const struct pair *p, const struct sheet *s, size_t row, i
 		begin = begin > from ? begin : from;
 		end = end < to ? end : to;
 		if (begin < end && cpu_fits(p, cell(&s->cut, row, 0).i, cell(all, i, vcpu).i) &&
-		    (!strcmp(name, "found") || !strcmp(name, cell(all, i, why).s)))
+		    (!strcmp(name, "steal") || !strcmp(name, cell(all, i, why).s)))
 			sum += end - begin;
 	}
 	return sum;

@@ -51,7 +51,7 @@ def check_cpu_times(info):
 
 def check_problems(info):
     texts = [row["text"] for row in info["problem"]]
-    for bad in "state lines are not used", "is not complete", "only":
+    for bad in "lines of statedumps are not used", "is not complete", "only":
         lib.check(not any(bad in text for text in texts), texts)
 
 

@@ -27,5 +27,5 @@ says out "recording ended before its last"
 run 0 "$sonde" analyze -q -o "$scratch/run.sonde" "$scratch/disk/run"
 run 0 "$sonde" check "$scratch/run.sonde"
 # CPUs whose last pages were not saved are not known to the end of the run.
-run 0 "$sonde" report "$scratch/run.sonde" -s loss --format json
-json 'any(l["at"] + l["length"] >= j["end"] - 1 for l in j["loss"])'
+run 0 "$sonde" report "$scratch/run.sonde" -t gap --format json
+json 'any(l["at"] + l["length"] >= j["end"] - 1 for l in j["gap"])'

@@ -59,7 +59,7 @@ json 'j["machines"][0]["clock"] == "x86-tsc" or j["machines"][0]["clock_reason"]
 if [ -e /sys/kernel/tracing/options/copy_trace_marker ]; then
 	run 0 "$sonde" record -o "$scratch/marked" -- sh -c 'echo "a mark of host.sh" >/sys/kernel/tracing/trace_marker'
 	run 0 "$sonde" analyze -o "$scratch/marked.sonde" "$scratch/marked"
-	run 0 "$sonde" report "$scratch/marked.sonde" -s mark
+	run 0 "$sonde" report "$scratch/marked.sonde" -t mark
 	says out "a mark of host.sh"
 fi
 

@@ -83,6 +83,6 @@ says out "nothing to recover"
 
 mkdir "$scratch/no-run"
 run 1 "$sonde" record --recover "$scratch/no-run"
-says err "is no run directory"
+says err "is no recording"
 [ -z "$(ls "$scratch/no-run")" ] || fail "something was written into a directory that is no run"
 run 1 "$sonde" record --recover "$scratch/nowhere"

@@ -19,7 +19,7 @@ run 0 "$sonde" analyze --format json -o "$scratch/run.sonde" "$scratch/run"
 run 0 "$sonde" info --format json "$scratch/run.sonde"
 # The history has them at their times.  Where a page was too full to hold a count, the kernel only says
 # that some were lost: -1, which may be so at each of them.
-json "j['loss'] and all(l['events'] == -1 or l['events'] > 0 for l in j['loss'])"
-json "sum(max(l['events'], 0) for l in j['loss']) <= $lost"
-json "sum(l['events'] for l in j['loss']) == $lost or any(l['events'] < 0 for l in j['loss'])"
+json "j['gap'] and all(l['events'] == -1 or l['events'] > 0 for l in j['gap'])"
+json "sum(max(l['events'], 0) for l in j['gap']) <= $lost"
+json "sum(l['events'] for l in j['gap']) == $lost or any(l['events'] < 0 for l in j['gap'])"
 json "any('$lost lost events' in p['text'] for p in j['problem'])"

@@ -81,7 +81,7 @@ def check_host_alone(scratch):
     """What a nested VM costs is then not known as a whole, and the report says so."""
     history = Path(scratch) / "alone.sonde"
     lib.run(lib.SONDE, "analyze", lib.ROOT / "samples/ftrace/host0.dat", "-o", history)
-    report = json.loads(lib.run(lib.SONDE, "report", history, "-s", "hypervisor", "--format", "json"))
+    report = json.loads(lib.run(lib.SONDE, "report", history, "-t", "hypervisor", "--format", "json"))
     notes = {bool(row["parent"] != "host0"): row["note"] for row in report["hypervisor"]}
     lib.check(notes.keys() == {False, True} and not notes[False], f"notes: {notes}")
     lib.check(notes[True].startswith("at least: ") and notes[True].endswith(" has no trace"),

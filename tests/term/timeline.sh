@@ -53,7 +53,7 @@ sees " at $first"
 "$sonde" state "$history" --at "$first" --cpu 0 --format json >"$scratch/out"
 json 'j["cpus"][0]["begin"] == j["at"]'
 keys Home ,
-sees "nothing more until the beginning of the run"
+sees "nothing more until the start of the history"
 keys Up .
 sees "a group does not change"
 
@@ -73,7 +73,7 @@ keys h-burn Enter
 sees "h-burn[519] on host0 is"
 sees "process 519"
 keys / nobody-of-this-name Enter
-sees "nothing of that name is in this run"
+sees "nothing of that name is in this history"
 keys / 60.083s Enter
 sees " at 60.083000000"
 keys / vm-b/0 Enter

@@ -10,8 +10,8 @@ make_history
 # ---- through a run
 terminal 80 24 "$sonde top $history -d 500ms"
 sees "run.sonde  from 59.599906000 (+0) for 500.0 ms"
-screen_has "LOST TO" || fail "no VMs"
-screen_has "HYPERV NESTIN OUTER    LOST" || fail "titles run into each other"
+screen_has "STOLEN BY" || fail "no VMs"
+screen_has "HYPERV NESTIN HOST I  STEAL" || fail "titles run into each other"
 keys Right
 sees "(+250.0 ms) for 500.0 ms"
 keys S-Right
@@ -25,13 +25,13 @@ sees "(+125.0 ms) for 250.0 ms"
 keys 0
 sees "(+0) for 1.500 s"
 keys Down Down Down Down
-sees " vm-a/1:  waits for 8.3% timer"
+sees " vm-a/1:  blocked on 8.3% timer"
 keys t
-sees_no_longer "LOST TO"
+sees_no_longer "STOLEN BY"
 keys o
-sees "KEPT FROM RUNNING BY"
+sees "DELAYED BY"
 keys t
-sees "LOST TO"
+sees "STOLEN BY"
 keys '?'
 sees "sonde top: keys"
 screen_has "something else ran; BY says what" || fail "the help is cut at 80 columns"
@@ -41,7 +41,7 @@ keys - Home + + + Space
 sees_no_longer "(+0)"
 on_terminal resize-window -t t -x 30 -y 6
 on_terminal resize-window -t t -x 150 -y 50
-sees "KEPT FROM RUNNING BY"
+sees "DELAYED BY"
 keys q
 ends 0
 terminal 80 24 "TERM=vt100 $sonde top $history"

@@ -29,10 +29,10 @@ spec.loader.exec_module(web)
 BYTES = 4_000_000
 MACHINES = [lib.ROOT / "samples/lttng" / m for m in ("host0", "vm-a", "vm-a-n", "vm-b")]
 QUESTIONS = ["api/model", "api/rows?begin=0&end=1000000000&px=800&attrs=1,2,3,4,5,6,7,8",
-             "api/facts?name=preemption&begin=0&end=1000000000&max=50", "api/load?begin=0&end=1000000000&nr=200",
+             "api/table?name=preemption&begin=0&end=1000000000&max=50", "api/load?begin=0&end=1000000000&nr=200",
              "api/at?kind=cpu&row=0&t=500000000", "api/events?t=500000000&nr=50",
-             "api/facts?name=wait&begin=0&end=1000000000&max=50&slot=a",
-             "api/facts?name=wakeup&begin=0&end=1000000000&max=50&slot=a"]
+             "api/table?name=wait&begin=0&end=1000000000&max=50&slot=a",
+             "api/table?name=wakeup&begin=0&end=1000000000&max=50&slot=a"]
 
 
 def analysis(scratch):

@@ -8,7 +8,7 @@ git ls-files -z -co --exclude-standard Makefile '*.c' '*.h' 'tools/*' | xargs -0
 cd "$scratch/tree"
 
 build() {
-	make --no-print-directory build/libterm.a build/lib/version.o "$@" >../made 2>&1 || fail "$(tail -5 ../made)"
+	make --no-print-directory build/libterm.a build/libsonde/version.o "$@" >../made 2>&1 || fail "$(tail -5 ../made)"
 }
 compiled() { grep -c -- ' -c -o ' ../made || true; }
 
@@ -28,7 +28,7 @@ if ar t build/libterm.a | grep -q '^once.o'; then fail "the deleted file is stil
 
 build VERSION=9.8.7
 [ "$(compiled)" = 1 ] || fail "another version, and $(compiled) files were compiled"
-grep -aq '9\.8\.7' build/lib/version.o || fail "the version is not in what was built"
+grep -aq '9\.8\.7' build/libsonde/version.o || fail "the version is not in what was built"
 build VERSION=9.8.7 CFLAGS=-DNOTHING
 [ "$(compiled)" = "$files" ] || fail "other CFLAGS, and $(compiled) of $files files were compiled"
 build VERSION=9.8.7 CFLAGS=-DNOTHING OPT=-O1

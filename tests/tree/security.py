@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMED = re.compile(r"`((?:agent|cmd|fuzz|kernel|lab|record|tree|unit|web)/[a-z0-9_]+)(?::(\w+))?`")
+NAMED = re.compile(r"`((?:agent|clock|cmd|fuzz|kernel|lab|record|tree|unit|web)/[a-z0-9_]+)(?::(\w+))?`")
 
 
 def is_there(name, case):

@@ -4,7 +4,7 @@
 
 #include "analysis/by_machine.h"
 #include "analysis/facts.h"
-#include "analysis/vcpu_states.h"
+#include "analysis/sched/vcpu_states.h"
 #include "sonde/sonde.h"
 #include "tests/unit/small_run_test.h"
 
@@ -404,21 +404,21 @@ static void time_of_a_vcpu(void **state)
 	struct sonde_facts *f = facts_of("vcpu_time", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(look_up(f, "vcpu", VM_A_0, "preempted"), 280000);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "steal"), 280000);
 	assert_int_equal(look_up(f, "vcpu", VM_A_0, "waiting"), 200000);
 	assert_int_equal(look_up(f, "vcpu", VM_A_0, "on_cpu"), 520000);
 	assert_int_equal(look_up(f, "vcpu", VM_A_0, "parent"), HOST);
 	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "parent"), VM_A);
-	assert_int_equal(look_up(f, "vcpu", VM_A_0, "share"), 280000);
+	assert_int_equal(look_up(f, "vcpu", VM_A_0, "steal_share"), 280000);
 	assert_int_equal(look_up(f, "vcpu", VM_B_0, "unknown"), 500000);
 	/* Shares are of all time, known or not; vm-a-n/0 inherits that vm-a/0 did not run from
 	 * 1720000 on, but not what that lost while it was not on it. */
 	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "unknown"), 140000);
-	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "preempted"), 300000);
-	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "share"), 300000);
-	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "inherited"), 280000);
-	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "lost"), 580000);
-	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "lost_share"), 580000);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "steal"), 300000);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "steal_share"), 300000);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "inherited_steal"), 280000);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "total_steal"), 580000);
+	assert_int_equal(look_up(f, "vcpu", VM_AN_0, "total_steal_share"), 580000);
 	sonde_facts_free(f);
 }
 
@@ -430,7 +430,7 @@ static void an_analysis_that_is_not_there(void **state)
 	(void)state;
 	assert_int_equal(sonde_facts_get(&f, run, "nonsense", 0, 1, &err), -ENOENT);
 	assert_null(f);
-	assert_string_equal(err.text, "there is no analysis \"nonsense\"");
+	assert_string_equal(err.text, "there is no table \"nonsense\"");
 }
 
 static void every_analysis_runs(void **state)

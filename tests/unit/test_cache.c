@@ -2,7 +2,7 @@
 /* Facts that are kept from one start of serve to the next: the same come back, and nothing else. */
 #include "tests/unit/unit.h"
 
-#include "serve/cache.h"
+#include "serve/api/cache.h"
 #include "tests/unit/small_run_test.h"
 
 #include <dirent.h>

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "lib/callers.h"
+#include "libsonde/inputs/callers.h"
 
 #define CALLERS 12
 #define WORLDS 20000

@@ -6,9 +6,11 @@
 #include <math.h>
 
 #include "clock/exact.h"
-#include "clock/pairs.h"
+#include "clock/bounds/pairs.h"
 #include "clock/readings.h"
 #include "clock/reference.h"
+#include "clock/sample/watch.h"
+#include "source/exits.h"
 
 #define VCPU_TID 100
 
@@ -489,6 +491,62 @@ static void what_two_made_is_of_neither(void **state)
 	unmake_copied(&w);
 }
 
+/* ---- the add-on's calls ---- */
+
+#define IN_KERNEL INT64_C(-0x3fbff000)
+#define IN_USER 0x401000
+
+static void leave_guest(struct watch *w, uint64_t time, int64_t rip)
+{
+	const struct event list[] = {
+		{.kind = EV_KVM_ENTRY, .time = {time}, .tid = -1},
+		{.kind = EV_KVM_EXIT,
+		 .time = {time + 1},
+		 .tid = -1,
+		 .arg = {SVM_EXIT_VMMCALL, 0, rip, ISA_SVM}},
+	};
+
+	assert_int_equal(watch_events(w, list, ARRAY_SIZE(list)), 0);
+}
+
+/* Who asks for the time by a call of its own, and who gets the answer. */
+static void a_process_asks_for_no_time(void **state)
+{
+	const struct event ask = {.kind = EV_VMSYNC_GH_HOST, .time = {12}, .tid = -1, .arg = {1}},
+			   answer = {.kind = EV_VMSYNC_HG_HOST,
+				     .time = {14},
+				     .tid = -1,
+				     .arg = {2}},
+			   to = {.kind = EV_SCHED_SWITCH, .time = {9}, .tid = -1, .arg = {0, 5}},
+			   other = {
+				   .kind = EV_SCHED_SWITCH, .time = {13}, .tid = -1, .arg = {5, 6}};
+	const struct {
+		int64_t rip;
+		bool leaves; /* another thread comes before the answer */
+		size_t calls;
+	} cases[] = {
+		{IN_KERNEL, false, 2}, {IN_USER, false, 0}, {0, false, 0}, {IN_KERNEL, true, 1}};
+	struct trace trace = {.clock = {.kind = CLOCK_MONO}};
+	struct stream stream = {.trace = &trace};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct watch w;
+
+		watch_init(&w, &stream);
+		w.until = UINT64_MAX;
+		w.notes_max = 1000;
+		assert_int_equal(watch_events(&w, &to, 1), 0);
+		leave_guest(&w, 10, cases[i].rip);
+		assert_int_equal(watch_events(&w, &ask, 1), 0);
+		if (cases[i].leaves)
+			assert_int_equal(watch_events(&w, &other, 1), 0);
+		assert_int_equal(watch_events(&w, &answer, 1), 0);
+		assert_int_equal(w.calls.nr, cases[i].calls);
+		watch_release(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -505,6 +563,7 @@ int main(void)
 		cmocka_unit_test(many_copies_are_none),
 		cmocka_unit_test(what_a_guest_says_twice_tells_nothing),
 		cmocka_unit_test(what_two_made_is_of_neither),
+		cmocka_unit_test(a_process_asks_for_no_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-#include "clock/fit.h"
-#include "clock/hull.h"
+#include "clock/fit/fit.h"
+#include "clock/fit/hull.h"
 
 #define SECOND UINT64_C(1000000000)
 #define ORIGIN (UINT64_C(40) * SECOND)

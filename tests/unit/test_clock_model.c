@@ -4,8 +4,8 @@
  */
 #include "tests/unit/unit.h"
 
-#include "clock/compose.h"
-#include "clock/sort.h"
+#include "clock/fit/compose.h"
+#include "clock/fit/sort.h"
 
 #define ONE (UINT64_C(1) << CLOCK_SHIFT)
 

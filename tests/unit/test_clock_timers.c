@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timers of a guest whose clock is known here, and hidden from what is tested: what clock/timers.h
- * makes of them must hold, and must not be made of anything else.
+ * Timers of a guest whose clock is known here, and hidden from what is tested: what
+ * clock/bounds/timers.h makes of them must hold, and must not be made of anything else.
  */
 #include "tests/unit/unit.h"
 
-#include "clock/timers.h"
+#include "clock/bounds/timers.h"
+#include "clock/sample/watch.h"
 
 #define US INT64_C(1000)
 #define MS (1000 * US)
@@ -26,6 +27,9 @@ struct odd {
 	bool unsure, nested;  /* the stays */
 	bool other_kvm_timer; /* of every third deadline it is not known which timer is its */
 	unsigned nr;
+	unsigned starts; /* of each timer, for the same moment; 0: one */
+	int64_t every;	 /* 0: 5 ms */
+	int64_t bound;	 /* of the model; 0: BOUND */
 };
 
 struct scene {
@@ -70,6 +74,8 @@ static void program(struct scene *s, const struct odd *o, unsigned i, int64_t t)
 
 	assert_non_null(d);
 	arm(s, t - (o->earlier ? 900 * US : 100 * US), expires);
+	for (unsigned n = 1; n < o->starts; n++)
+		arm(s, t - 100 * US - n, expires);
 	if (o->again)
 		arm(s, t + 200 * US, expires);
 	if (o->twin)
@@ -93,8 +99,9 @@ static void play(struct scene *s, struct odd o)
 	s->guest = (struct sample){.trace = &s->trace, .armed = &s->armed, .nr_cpus = 1};
 	s->host = (struct sample){.trace = &s->trace};
 	for (unsigned i = 0; i < nr; i++)
-		program(s, &o, i, 100 * MS + i * 5 * MS);
-	s->piece = (struct clock_piece){0, OFFSET + WRONG, UINT64_C(1) << CLOCK_SHIFT, BOUND};
+		program(s, &o, i, 100 * MS + i * (o.every ? o.every : 5 * MS));
+	s->piece = (struct clock_piece){0, OFFSET + WRONG, UINT64_C(1) << CLOCK_SHIFT,
+					o.bound ? o.bound : BOUND};
 	s->model = (struct clock_model){.pieces = &s->piece, .nr_pieces = 1};
 	assert_int_equal(
 		timers_constraints(&s->out, &s->model, &s->guest, 0, &s->host, TID, &s->found), 0);
@@ -176,12 +183,15 @@ static void what_contradicts_the_model_is_left_out_and_counted(void **state)
 static void what_is_not_clear_is_left_out(void **state)
 {
 	static const struct odd odds[] = {
-		{.twin = 4000},			      /* which of the two? */
-		{.twin = -4000},   {.earlier = true}, /* an exit may have come between */
-		{.unsure = true},  {.nested = true},
+		{.twin = 4000},			       /* which of the two? */
+		{.twin = -4000},    {.earlier = true}, /* an exit may have come between */
+		{.unsure = true},   {.nested = true},
 		{.left = 25 * US}, /* maybe it was late, and not this moment was programmed */
-		{.left = 50 * MS}, {.rare = 1}, /* gaps of any length, all of them */
-		{.nr = 8},			/* not enough for a median */
+		{.left = 50 * MS},  {.rare = 1}, /* gaps of any length, all of them */
+		{.nr = 8},			 /* not enough for a median */
+		{.every = 30 * MS},		 /* nine of them tell of a quarter of a second */
+		{.bound = 2 * MS},		 /* they could be anything's */
+		{.starts = 100},		 /* too many to be looked at */
 	};
 
 	(void)state;
@@ -210,6 +220,22 @@ static void timers_far_away_and_later_starts_do_not_confuse(void **state)
 	}
 }
 
+/* Kernels may differ about the TSC's rate: the longer a timer has left, the less it says. */
+static void a_timer_that_is_far_off_says_less(void **state)
+{
+	const int64_t left = 9 * MS, either = TIMERS_GAP_NS + left * 50 / 1000000;
+	struct scene s;
+
+	(void)state;
+	play(&s, (struct odd){.left = left});
+	assert_true(s.out.nr >= 20);
+	for (size_t i = 0; i + 1 < s.out.nr; i += 2)
+		assert_true((int64_t)(s.out.list[i + 1].y - s.out.list[i].y) >=
+			    TIMERS_ADVANCE_NS + 2 * either);
+	assert_int_equal(broken(&s), 0);
+	end(&s);
+}
+
 /* A third of the deadlines was noted with a timer that somebody else started. */
 static void only_the_vcpus_own_timer_counts(void **state)
 {
@@ -225,14 +251,84 @@ static void only_the_vcpus_own_timer_counts(void **state)
 static void other_clocks_than_monotonic_are_not_what_timers_count_in(void **state)
 {
 	struct trace mono = {.clock = {.kind = CLOCK_MONO, .freq_hz = 1000000000}};
+	struct trace cycles = {.clock = {.kind = CLOCK_MONO, .freq_hz = 24000000}};
 	struct trace tsc = {.clock = {.kind = CLOCK_TSC}}, boot = {.clock = {.kind = CLOCK_BOOT}};
-	struct sample m = {.trace = &mono}, t = {.trace = &tsc}, b = {.trace = &boot};
+	struct sample c = {.trace = &cycles}, m = {.trace = &mono}, t = {.trace = &tsc},
+		      b = {.trace = &boot};
 
 	(void)state;
 	assert_true(timers_apply(&m, &m));
 	assert_false(timers_apply(&m, &t));
 	assert_false(timers_apply(&t, &m));
 	assert_false(timers_apply(&b, &m));
+	assert_false(timers_apply(&c, &m));
+	assert_false(timers_apply(&m, &c));
+}
+
+/* ---- which of the host's timers are deadlines ---- */
+
+#define STEP(of, ...)                                                                              \
+	{                                                                                          \
+		.kind = (of), .tid = -1, .arg = { __VA_ARGS__ }                                    \
+	}
+#define SWITCH(to) STEP(EV_SCHED_SWITCH, 0, to)
+#define LEAVE(to) STEP(EV_SCHED_SWITCH, 5, to)
+#define ENTRY STEP(EV_KVM_ENTRY, 0)
+#define EXIT STEP(EV_KVM_EXIT, 0)
+#define START STEP(EV_HRTIMER_START, 10, 900)
+#define MSR(write, msr) STEP(EV_KVM_MSR, write, msr)
+#define DEADLINE MSR(1, 0x6e0)
+#define LOST STEP(EV_LOST, 0)
+#define STEPS_MAX 8
+
+/* Events of one CPU, and how many deadlines of thread 5 they are. */
+static const struct {
+	const char *what;
+	struct event list[STEPS_MAX];
+	size_t deadlines;
+} exits[] = {
+	{"the timer, then the write", {SWITCH(5), ENTRY, EXIT, START, DEADLINE}, 1},
+	{"it is read", {SWITCH(5), ENTRY, EXIT, START, MSR(0, 0x6e0)}, 0},
+	{"another one is written", {SWITCH(5), ENTRY, EXIT, START, MSR(1, 0x6e1)}, 0},
+	{"of two writes, one has it", {SWITCH(5), ENTRY, EXIT, START, DEADLINE, DEADLINE}, 1},
+	{"another thread writes", {SWITCH(5), ENTRY, EXIT, START, LEAVE(6), DEADLINE}, 0},
+	{"of another exit", {SWITCH(5), ENTRY, EXIT, START, EXIT, DEADLINE}, 0},
+	{"an entry is between", {SWITCH(5), ENTRY, EXIT, START, ENTRY, DEADLINE}, 0},
+	{"a loss is between", {SWITCH(5), ENTRY, EXIT, START, LOST, SWITCH(5), DEADLINE}, 0},
+	{"the guest ran when it began", {SWITCH(5), ENTRY, START, DEADLINE}, 0},
+	{"nobody knows who ran", {START, SWITCH(5), DEADLINE}, 0},
+};
+
+static void only_what_one_exit_shows_is_a_deadline(void **state)
+{
+	struct trace trace = {.clock = {.kind = CLOCK_MONO}};
+	struct stream stream = {.trace = &trace};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(exits); i++) {
+		struct event list[STEPS_MAX];
+		struct watch w;
+		unsigned nr = 0;
+
+		watch_init(&w, &stream);
+		w.until = UINT64_MAX;
+		w.notes_max = 1000;
+		for (; nr < STEPS_MAX && exits[i].list[nr].kind; nr++) {
+			list[nr] = exits[i].list[nr];
+			list[nr].time.v = 100 + nr;
+			if (list[nr].kind == EV_LOST) {
+				list[nr].arg[1] = (int64_t)list[nr].time.v - 1;
+				list[nr].arg[2] = (int64_t)list[nr].time.v;
+			}
+		}
+		assert_int_equal(watch_events(&w, list, nr), 0);
+		if (w.deadlines.nr != exits[i].deadlines)
+			print_error("%s\n", exits[i].what);
+		assert_int_equal(w.deadlines.nr, exits[i].deadlines);
+		for (size_t k = 0; k < w.deadlines.nr; k++)
+			assert_int_equal(w.deadlines.list[k].tid, 5);
+		watch_release(&w);
+	}
 }
 
 int main(void)
@@ -243,7 +339,9 @@ int main(void)
 		cmocka_unit_test(what_contradicts_the_model_is_left_out_and_counted),
 		cmocka_unit_test(what_is_not_clear_is_left_out),
 		cmocka_unit_test(timers_far_away_and_later_starts_do_not_confuse),
+		cmocka_unit_test(a_timer_that_is_far_off_says_less),
 		cmocka_unit_test(only_the_vcpus_own_timer_counts),
+		cmocka_unit_test(only_what_one_exit_shows_is_a_deadline),
 		cmocka_unit_test(other_clocks_than_monotonic_are_not_what_timers_count_in),
 	};
 

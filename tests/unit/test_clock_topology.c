@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "clock/sample.h"
+#include "clock/sample/sample.h"
 #include "clock/topology.h"
 
 #define MS INT64_C(1000000)

@@ -2,7 +2,7 @@
 /* Groups of points, where they are plain to see. */
 #include "tests/unit/unit.h"
 
-#include "analysis/cluster.h"
+#include "analysis/compare/cluster.h"
 
 static void three_heaps_are_three_groups(void **state)
 {

@@ -19,6 +19,8 @@ static void every_tracers_name_finds_its_kind(void **state)
 		{TRACER_FTRACE, "kvm_exit", EV_KVM_EXIT},
 		{TRACER_LTTNG, "kvm_x86_msr", EV_KVM_MSR},
 		{TRACER_FTRACE, "kvm_msr", EV_KVM_MSR},
+		{TRACER_LTTNG, "kvm_x86_pio", EV_KVM_PIO},
+		{TRACER_FTRACE, "kvm_pio", EV_KVM_PIO},
 		{TRACER_FTRACE, "kvm_nested_vmrun", EV_KVM_NESTED_VMENTER}, /* up to 6.1 */
 		{TRACER_FTRACE, "kvm_nested_vmenter", EV_KVM_NESTED_VMENTER},
 		{TRACER_LTTNG, "syscall_entry_openat", EV_SYSCALL_ENTRY},

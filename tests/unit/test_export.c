@@ -448,8 +448,9 @@ static void drawn_rows(void **state)
 		     "+1000 waiting\n-1100 \n+1100 on_cpu\n-1300 \n+1300 preempted\n-1400 \n"
 		     "+1400 on_cpu\n-1720 \n+1720 preempted\n-1900 \n+1900 waiting\n-2000 \n"
 		     "!1150 vm-a: app[60] 6\n"); /* what woke app was an interrupt in it */
-	/* A nested vCPU is kept off by what keeps its vCPU off, too; only the first is an arrow. */
-	assert_drawn(text, "vm-a-n/0 is kept off by",
+	/* A nested vCPU is preempted by what keeps its vCPU off, too; only the first is an arrow.
+	 */
+	assert_drawn(text, "vm-a-n/0 is preempted by",
 		     "+1150 vm-a vCPU 0 (app[60]) >3\n-1300 \n"
 		     "+1300 burn[300] in container burn:[4026532324] of host0\n-1400 \n"
 		     "+1400 host0's hypervisor, for vm-a vCPU 0\n-1450 \n");

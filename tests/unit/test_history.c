@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "history/reader.h"
+#include "history/read/reader.h"
 #include "tests/unit/oracle.h"
 
 #include <cmocka.h>

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "history/reader.h"
+#include "history/read/reader.h"
 #include "tests/fuzz/mended_history.h"
 #include "tests/unit/oracle.h"
 
@@ -283,6 +283,24 @@ static void flipped_bits(void **state)
 	}
 	assert_true(opened >= 200);
 	assert_true(o.refused > 0);
+	free(data);
+}
+
+/* Nothing of the header is believed when any bit of it is not as it was written. */
+static void a_header_has_a_checksum(void **state)
+{
+	size_t len;
+	uint8_t *data = load(path, &len);
+
+	(void)state;
+	for (size_t at = 0; at < 64; at++) {
+		struct history *h;
+
+		data[at] ^= 1u << at % 8;
+		store(data, len);
+		assert_int_not_equal(history_open(&h, copy, NULL), 0);
+		data[at] ^= 1u << at % 8;
+	}
 	free(data);
 }
 
@@ -563,12 +581,19 @@ static void no_part_is_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_file),	    cmocka_unit_test(cut_file),
-		cmocka_unit_test(flipped_bits),	    cmocka_unit_test(verified_bits),
-		cmocka_unit_test(killed_writer),    cmocka_unit_test(same_bytes),
-		cmocka_unit_test(disk_full),	    cmocka_unit_test(times_that_make_no_sense),
-		cmocka_unit_test(not_a_history),    cmocka_unit_test(nothing_ever_changed),
-		cmocka_unit_test(time_steps_back),  cmocka_unit_test(slices_that_overlap),
+		cmocka_unit_test(whole_file),
+		cmocka_unit_test(cut_file),
+		cmocka_unit_test(flipped_bits),
+		cmocka_unit_test(a_header_has_a_checksum),
+		cmocka_unit_test(verified_bits),
+		cmocka_unit_test(killed_writer),
+		cmocka_unit_test(same_bytes),
+		cmocka_unit_test(disk_full),
+		cmocka_unit_test(times_that_make_no_sense),
+		cmocka_unit_test(not_a_history),
+		cmocka_unit_test(nothing_ever_changed),
+		cmocka_unit_test(time_steps_back),
+		cmocka_unit_test(slices_that_overlap),
 		cmocka_unit_test(no_part_is_there),
 	};
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "history/history.h"
-#include "history/names.h"
+#include "history/parts/names.h"
 
 #include <cmocka.h>
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/inputs_within.h"
+#include "libsonde/inputs/inputs_within.h"
 
 static void keep(struct trace *t)
 {

@@ -89,12 +89,12 @@ static int64_t times(const char *device, const char *leg)
 	struct sonde_facts *f;
 	int64_t count = -1;
 
-	assert_int_equal(sonde_facts_get(&f, run, "io_leg", SMALL_BEGIN, SMALL_END, NULL), 0);
+	assert_int_equal(sonde_facts_get(&f, run, "io_stage", SMALL_BEGIN, SMALL_END, NULL), 0);
 	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
 		const char *of =
 			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "device")).s;
 		const char *part =
-			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "leg")).s;
+			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "stage")).s;
 
 		if (!strcmp(of, device) && !strcmp(part, leg))
 			count = sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "count"))

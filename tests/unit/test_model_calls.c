@@ -117,6 +117,43 @@ static void test_rate(void **state)
 	assert_refused(0, REFUSED_MARKS, HT_ORIGIN_USER, 500);
 }
 
+static uint64_t skipped; /* as the recorder's record of a call has it */
+
+static int folded_field(const struct stream *s, const struct event *e, const char *name,
+			struct field_value *out)
+{
+	bool cpl = !strcmp(name, "cpl");
+
+	(void)s;
+	(void)e;
+	if (!cpl && strcmp(name, "skipped"))
+		return -2;
+	*out = (struct field_value){.cls = FIELD_UINT, .u = cpl ? 3 : skipped};
+	return 0;
+}
+
+/* What the recorder counted and did not write: its counters go up, and two vCPUs' records
+ * may come the other way round. */
+static void test_skipped(void **state)
+{
+	const uint32_t counts[] = {10, 30, 20, 30, 31};
+	struct trace_ops ops = world_ops;
+
+	(void)state;
+	open_world();
+	ops.event_field = folded_field;
+	world.traces[HOST].ops = &ops;
+	world.traces[HOST].format = TRACE_FOLDED;
+	for (unsigned i = 0; i < ARRAY_SIZE(counts); i++) {
+		skipped = UINT64_C(7) << 32 | counts[i];
+		happens(HOST, 0, 1000 + i, KVM_HYPERCALL, 100, NUMBER(HT_CALL_MAGIC));
+	}
+	world_close(9000);
+	assert_int_equal(fake_rows("refused"), 2);
+	assert_refused(0, REFUSED_EVENTS, HT_ORIGIN_USER, 31 + (int64_t)ARRAY_SIZE(counts));
+	assert_refused(1, REFUSED_MARKS, HT_ORIGIN_USER, 7);
+}
+
 /* L0 takes a call of a guest's guest, which is that one's mark. */
 static void test_nested_call_is_of_the_innermost(void **state)
 {
@@ -141,6 +178,7 @@ int main(void)
 		cmocka_unit_test(test_in_turn),
 		cmocka_unit_test(test_gap_before_the_first),
 		cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_skipped),
 		cmocka_unit_test(test_nested_call_is_of_the_innermost),
 	};
 

@@ -12,6 +12,7 @@
 enum { MAIN = 10, WORKER = 11, SECOND = 12, OTHER = 20, SHELL = 7 };
 enum { VEC_DISK = 40, VEC_OTHER = 41, IRQ_DISK = 25, DISK = 254 << 20, HOST_DISK = 8 << 20 };
 enum { EXIT_NPF = 0x400, USER_MMIO = 6, MMIO_WRITE = 2 };
+enum { PIO_WRITE = 1, QUEUE_BYTES = 2 };
 #define DOORBELL 0xfe000000
 
 static void issues(unsigned machine, int cpu, ns_t t, int thread, int64_t dev, int64_t sector,
@@ -76,12 +77,16 @@ static void open_young_world(unsigned nr)
 	qemu_begins(nr);
 }
 
-/* @t later: vCPU 0 tells at 110, by writing to @doorbell if that is not 0; the main thread takes it
- * up at 130, the pool reads at 150 to 170, and the main thread sends the interrupt at 190. */
+/* @t later: vCPU 0 tells at 110, by writing to @doorbell if that is not 0, below 0 to a port; the
+ * main thread takes it up at 130, the pool reads at 150 to 170, and the main thread sends the
+ * interrupt at 190. */
 static void host_works_at(ns_t t, int64_t doorbell, int vector)
 {
 	exits(HOST, 0, t + 110, 100, EXIT_NPF);
-	if (doorbell)
+	if (doorbell < 0)
+		happens(HOST, 0, t + 112, KVM_PIO, 100, PIO_WRITE, -doorbell >> 4,
+			-doorbell < 0x10000 ? 1 : QUEUE_BYTES, -doorbell & 0xf);
+	if (doorbell > 0)
 		happens(HOST, 0, t + 112, KVM_MMIO, 100, MMIO_WRITE, doorbell);
 	wakes(0, t + 115, 100, MAIN);
 	enters(HOST, 0, t + 120, 100);
@@ -312,6 +317,36 @@ static void without_doorbells_one_vector_must_have_answered_all(void **state)
 	is_answered(3, DOORBELL, VEC_DISK);
 	world_close(1000);
 	assert_answers(4, (int[]){-1, -1, VEC_DISK, VEC_DISK});
+}
+
+/* Devices of virtio's legacy kind have a port each, at which each queue is told by its number. */
+static void a_doorbell_may_be_a_queue_at_a_port(void **state)
+{
+	const int64_t disk = -0xc0100, other = -0xc0200, second_queue = -0xc0101;
+
+	(void)state;
+	open_world(1);
+	is_answered(0, disk, VEC_DISK);
+	is_answered(1, disk, VEC_DISK);
+	is_answered(2, other, VEC_OTHER);
+	is_answered(3, other, VEC_OTHER);
+	is_answered(4, second_queue, VEC_DISK + 2);
+	is_answered(5, second_queue, VEC_DISK + 2);
+	world_close(1400);
+	assert_answers(
+		6, (int[]){VEC_DISK, VEC_DISK, VEC_OTHER, VEC_OTHER, VEC_DISK + 2, VEC_DISK + 2});
+}
+
+/* What is written to other ports, a byte each, names no doorbell. */
+static void other_ports_are_no_doorbells(void **state)
+{
+	(void)state;
+	open_world(1);
+	is_answered(0, -0x3f80, VEC_DISK);
+	is_answered(1, -0x3f80, VEC_DISK);
+	is_answered(2, -0x600, VEC_OTHER);
+	world_close(800);
+	assert_answers(3, (int[]){-1, -1, -1});
 }
 
 /* On Intel's CPUs KVM says only after it has woken who works for it where that was. */
@@ -1256,6 +1291,8 @@ int main(void)
 		cmocka_unit_test(what_answers_amid_others_is_no_answer),
 		cmocka_unit_test(a_doorbell_may_get_another_vector),
 		cmocka_unit_test(without_doorbells_one_vector_must_have_answered_all),
+		cmocka_unit_test(a_doorbell_may_be_a_queue_at_a_port),
+		cmocka_unit_test(other_ports_are_no_doorbells),
 		cmocka_unit_test(a_doorbell_may_be_named_late),
 		cmocka_unit_test(after_the_guests_trace_its_kick_and_the_answer_are_left),
 		cmocka_unit_test(without_the_hosts_events_only_the_ends_are_known),

@@ -146,7 +146,7 @@ static void lines_outside_a_block_are_not_used(void **state)
 	for (unsigned i = 0; i < fake_rows("thread"); i++)
 		assert_true(fake_cell("thread", i, "tid") != 7 &&
 			    fake_cell("thread", i, "tid") != 8);
-	assert_true(has_problem("2 state lines are not used"));
+	assert_true(has_problem("2 lines of statedumps are not used"));
 	assert_true(has_problem("not complete"));
 }
 

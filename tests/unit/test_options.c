@@ -2,7 +2,7 @@
 /* Option tables: parsing, masks, what is said about mistakes. */
 #include "tests/unit/unit.h"
 
-#include "cmd/options.h"
+#include "cmd/common/options.h"
 
 #include <errno.h>
 

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "history/node.h"
-#include "history/pack.h"
-#include "history/snapshot.h"
-#include "history/totals.h"
+#include "history/parts/node.h"
+#include "history/parts/pack.h"
+#include "history/parts/snapshot.h"
+#include "history/parts/totals.h"
 
 #include <cmocka.h>
 

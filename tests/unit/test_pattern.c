@@ -2,7 +2,7 @@
 /* Regular expressions of serve/: by a table, and against the C library's on random ones. */
 #include "tests/unit/unit.h"
 
-#include "serve/pattern.h"
+#include "serve/tsp/pattern.h"
 
 #include <errno.h>
 #include <regex.h>

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE /* pipe2() */
 #include "tests/unit/unit.h"
 
-#include "record/booted.h"
+#include "record/host/boot_trace.h"
 
 #include <fcntl.h>
 #include <unistd.h>

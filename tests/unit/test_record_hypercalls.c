@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which places of hypertrace calls get into tracefs' filters. */
-#include "record/hypercalls_sites.h"
+#include "record/tracers/hypercalls_sites.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

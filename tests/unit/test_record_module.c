@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "channel/writer.h"
-#include "record/cpus.h"
-#include "record/module.h"
+#include "record/base/cpus.h"
+#include "record/tracers/module.h"
 
 #define ROOM 65536u
 #define PATIENCE_MS 20000

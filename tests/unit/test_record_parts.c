@@ -3,10 +3,10 @@
 #define _GNU_SOURCE /* fallocate() */
 #include "tests/unit/unit.h"
 
-#include "record/clocks.h"
-#include "record/datfile.h"
-#include "record/folder.h"
-#include "record/run.h"
+#include "record/host/clocks.h"
+#include "record/tracers/datfile.h"
+#include "record/directory/folder.h"
+#include "record/directory/run.h"
 
 #include <dirent.h>
 #include <errno.h>

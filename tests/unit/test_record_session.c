@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/remote_session.h"
+#include "record/remote/remote_session.h"
 
 #define EVIL "a\033[2J\x9b\n"
 #define CLEAN "a?[2J??"

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "channel/holdups.h"
-#include "record/stolen_board.h"
-#include "record/stolen_read.h"
-#include "record/stolen_rules.h"
-#include "record/stolen_track.h"
-#include "record/vms.h"
+#include "record/steal/stolen_board.h"
+#include "record/steal/stolen_read.h"
+#include "record/steal/stolen_rules.h"
+#include "record/steal/stolen_track.h"
+#include "record/host/vms.h"
 
 /* ---- stretches ----------------------------------------------------------------------------- */
 

@@ -9,12 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "record/file_name.h"
-#include "record/link_find.h"
-#include "record/remote_names.h"
-#include "record/remote_targets.h"
-#include "record/wire_auth.h"
-#include "record/wire_fields.h"
+#include "record/base/file_name.h"
+#include "record/remote/link_find.h"
+#include "record/remote/remote_names.h"
+#include "record/remote/remote_targets.h"
+#include "record/remote/wire_auth.h"
+#include "record/remote/wire_fields.h"
 
 /* ---- frames -------------------------------------------------------------------------------- */
 

@@ -3,11 +3,11 @@
 #define _GNU_SOURCE /* pipe2() */
 #include "tests/unit/unit.h"
 
-#include "record/clocks.h"
-#include "record/comms.h"
-#include "record/events.h"
-#include "record/line.h"
-#include "record/vmm.h"
+#include "record/host/clocks.h"
+#include "record/host/comms.h"
+#include "record/tracers/events.h"
+#include "record/host/state_line.h"
+#include "record/host/vmm.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
 /* Who may ask, and what a question may hold. */
 #include "tests/unit/unit.h"
 
-#include "serve/guard.h"
-#include "serve/queue.h"
-#include "serve/request.h"
+#include "serve/workers/guard.h"
+#include "serve/workers/queue.h"
+#include "serve/api/request.h"
 #include "tests/unit/small_run_test.h"
 
 #include <errno.h>
@@ -54,6 +54,8 @@ static void test_origins(void **state)
 	assert_int_equal(guard_headers(&h, NULL), 403);
 	h.origin = NULL;
 	h.fetch_site = "cross-site";
+	assert_int_equal(guard_headers(&h, NULL), 403);
+	h.fetch_site = "same-site"; /* another port of this machine's */
 	assert_int_equal(guard_headers(&h, NULL), 403);
 	h.fetch_site = "same-origin";
 	assert_int_equal(guard_headers(&h, NULL), 0);
@@ -122,9 +124,13 @@ static void test_keys(void **state)
 	path[GUARD_KEY_CHARS + 1] = '\0';
 	assert_null(guard_path(path, key));
 	assert_null(guard_path("", key));
-	path[5] ^= 1;
 	path[GUARD_KEY_CHARS + 1] = '/';
-	assert_null(guard_path(path, key));
+	for (unsigned i = 1; i <= GUARD_KEY_CHARS; i++) { /* each character counts */
+		path[i] ^= 1;
+		assert_null(guard_path(path, key));
+		path[i] ^= 1;
+	}
+	assert_string_equal(guard_path(path, key), "api/x");
 }
 
 static void test_numbers(void **state)

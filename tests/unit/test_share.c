@@ -13,11 +13,11 @@
 #include "base/now.h"
 #include "base/units.h"
 #include "channel/holdups.h"
-#include "record/stolen_bpf.h"
-#include "record/stolen_share.h"
-#include "record/tasks.h"
-#include "record/vmm.h"
-#include "record/vms.h"
+#include "record/steal/stolen_bpf.h"
+#include "record/steal/stolen_share.h"
+#include "record/host/tasks.h"
+#include "record/host/vmm.h"
+#include "record/host/vms.h"
 
 #define NEIGHBOUR 1u /* a process that is another VM */
 #define TWIN INT32_MAX
@@ -25,7 +25,9 @@
 #define RING_BYTES 4096u
 #define REGION_BYTES (ST_PAGE_BYTES + RINGS * RING_BYTES)
 #define NONCE UINT64_C(0x1122334455667788)
-#define HOLDUPS_MAX 32
+#define HOLDUPS_MAX 128
+#define PENDING 64 /* records of a vCPU that the board keeps at most */
+#define CYCLES 30
 
 struct stolen_bpf {
 	void (*take)(void *data, const struct holdup *h);
@@ -38,7 +40,7 @@ static struct stolen_bpf program;
 static uint8_t *region;
 static bool has_twin; /* another process's VM has the same name */
 static char noticed[400];
-static unsigned begun;
+static unsigned begun, ended;
 
 /* ---- what the host is asked ---------------------------------------------------------------- */
 
@@ -127,6 +129,35 @@ static struct holdup *tell(enum holdup_kind kind, uint64_t time_ns)
 	return h;
 }
 
+static struct holdup *announce(uint64_t time_ns)
+{
+	struct holdup *h = tell(HU_ANNOUNCE, time_ns);
+
+	h->announce.nr = (uint64_t)ST_ANNOUNCE_MAGIC << 48 | (uint64_t)ST_VERSION << 40 | RINGS;
+	h->announce.at = (uint64_t)(uintptr_t)region;
+	h->announce.room = h->announce.bytes = REGION_BYTES;
+	h->announce.nonce = NONCE;
+	h->announce.ring_bytes = RING_BYTES;
+	return h;
+}
+
+static struct holdup *take_back(uint64_t time_ns)
+{
+	struct holdup *h = announce(time_ns);
+
+	h->announce.nr |= (uint64_t)ST_GONE << 32;
+	return h;
+}
+
+static struct holdup *leave(uint64_t time_ns, uint64_t held_ns)
+{
+	struct holdup *h = tell(HU_EXIT, time_ns);
+
+	h->exit.begin_ns = time_ns - held_ns;
+	h->exit.held_ns = held_ns;
+	return h;
+}
+
 /* The guest announces its region, its only vCPU waits twice while the neighbour runs, for a bit
  * more than a step and for less than one, and makes an exit of its own. */
 static void live(uint64_t now)
@@ -135,20 +166,13 @@ static void live(uint64_t now)
 
 	h->tgid = NEIGHBOUR;
 	h->tid = NEIGHBOUR;
-	h = tell(HU_ANNOUNCE, now);
-	h->announce.nr = (uint64_t)ST_ANNOUNCE_MAGIC << 48 | (uint64_t)ST_VERSION << 40 | RINGS;
-	h->announce.at = (uint64_t)(uintptr_t)region;
-	h->announce.room = h->announce.bytes = REGION_BYTES;
-	h->announce.nonce = NONCE;
-	h->announce.ring_bytes = RING_BYTES;
+	announce(now);
 	tell(HU_EXIT, now + 10);
 	tell(HU_WAIT, now + 1000)->runner = NEIGHBOUR;
 	tell(HU_RUN, now + 1000 + 1700123);
 	tell(HU_WAIT, now + 3000000)->runner = NEIGHBOUR;
 	tell(HU_RUN, now + 3000000 + 150456);
-	h = tell(HU_EXIT, now + 4000000);
-	h->exit.begin_ns = now + 4000000 - 77777;
-	h->exit.held_ns = 77777;
+	leave(now + 4000000, 77777);
 }
 
 static void on_notice(const char *text, void *data)
@@ -161,6 +185,7 @@ static void on_guest(const struct stolen_guest *guest, void *data)
 {
 	(void)data;
 	begun += !guest->ended;
+	ended += guest->ended;
 }
 
 static struct st_ring *ring_of(unsigned i)
@@ -194,12 +219,11 @@ static void make_region(void)
 	}
 }
 
-/* One look, while @wanted alone may listen; false: nothing was written into the guest's memory. */
-static bool share(const char *wanted, bool all, uint64_t resolution_ns, bool twin_comes)
+static struct stolen_share *open_share(const char *const *wanted, bool all, uint64_t resolution_ns)
 {
 	const struct stolen_share_options options = {
-		.rules = {.vms = &wanted,
-			  .nr_vms = wanted != NULL,
+		.rules = {.vms = wanted,
+			  .nr_vms = *wanted != NULL,
 			  .all_vms = all,
 			  .resolution_ns = resolution_ns},
 		.guest = on_guest,
@@ -207,18 +231,26 @@ static bool share(const char *wanted, bool all, uint64_t resolution_ns, bool twi
 	};
 	struct stolen_share *s;
 	struct error err = {0};
-	uint8_t before[REGION_BYTES];
-	bool is_told;
 
 	has_twin = false;
-	begun = 0;
+	begun = ended = 0;
 	*noticed = '\0';
 	make_region();
-	memcpy(before, region, REGION_BYTES);
 	if (stolen_share_open(&s, &options, &err)) {
 		print_message("# skip: %s\n", err.text); /* another one, or no cycle counter */
 		skip();
 	}
+	return s;
+}
+
+/* One look, while @wanted alone may listen; false: nothing was written into the guest's memory. */
+static bool share(const char *wanted, bool all, uint64_t resolution_ns, bool twin_comes)
+{
+	struct stolen_share *s = open_share(&wanted, all, resolution_ns);
+	uint8_t before[REGION_BYTES];
+	bool is_told;
+
+	memcpy(before, region, REGION_BYTES);
 	has_twin = twin_comes;
 	live((uint64_t)now_ns(CLOCK_MONOTONIC));
 	stolen_share_tick(s);
@@ -303,6 +335,126 @@ static void the_last_word_is_said(void **state)
 	done();
 }
 
+/* ---- whose memory it is -------------------------------------------------------------------- */
+
+static struct stolen_share *open_for_all(void)
+{
+	const char *nobody = NULL;
+
+	return open_share(&nobody, true, 1);
+}
+
+/* Where the VM's memory is, is not known any more; or its kernel began anew. */
+static void nothing_is_written_into_memory_that_may_be_anothers(void **state)
+{
+	(void)state;
+	for (unsigned how = 0; how < 2; how++) {
+		struct stolen_share *s = open_for_all();
+		uint64_t now = (uint64_t)now_ns(CLOCK_MONOTONIC);
+		uint8_t before[REGION_BYTES];
+		struct holdup *h;
+
+		live(now);
+		stolen_share_tick(s);
+		assert_int_equal(ring_of(0)->told.written, 3);
+		memcpy(before, region, REGION_BYTES);
+		h = leave(now + 5000000, 1000);
+		h->generation += how == 0;
+		h->tsc_offset += how == 1;
+		stolen_share_tick(s);
+		for (unsigned i = 0; i < PENDING + 10; i++) {
+			h = leave(now + 6000000 + i * 10000, 1000);
+			h->generation += how == 0;
+			h->tsc_offset += how == 1;
+		}
+		stolen_share_tick(s);
+		stolen_share_close(s);
+		assert_memory_equal(before, region, REGION_BYTES);
+		done();
+	}
+}
+
+static void a_region_is_what_it_says_it_is(void **state)
+{
+	struct stolen_share *s = open_for_all();
+	uint64_t now = (uint64_t)now_ns(CLOCK_MONOTONIC);
+
+	(void)state;
+	region[0] ^= 1; /* of its magic */
+	announce(now);
+	stolen_share_tick(s);
+	assert_int_equal(begun, 0);
+	region[0] ^= 1;
+	announce(now + NS_PER_SEC)->announce.nr += UINT64_C(1) << 40; /* another version */
+	stolen_share_tick(s);
+	assert_int_equal(begun, 0);
+	announce(now + 2 * NS_PER_SEC);
+	stolen_share_tick(s);
+	assert_int_equal(begun, 1);
+	stolen_share_close(s);
+	done();
+}
+
+/* What a guest may ask of its host, however often it announces and takes back. */
+static void a_guest_that_comes_and_goes_keeps_nobody_busy(void **state)
+{
+	struct stolen_share *s = open_for_all();
+	uint64_t now = (uint64_t)now_ns(CLOCK_MONOTONIC);
+
+	(void)state;
+	announce(now);
+	take_back(now + 1000)->announce.nonce++; /* not what was announced */
+	stolen_share_tick(s);
+	assert_int_equal(begun, 1);
+	assert_int_equal(ended, 0);
+	take_back(now + 2000);
+	announce(now + 3000);
+	stolen_share_tick(s);
+	assert_int_equal(begun, 1);
+	assert_int_equal(ended, 1);
+	for (unsigned i = 1; i <= CYCLES; i++) {
+		announce(now + i * NS_PER_SEC);
+		take_back(now + i * NS_PER_SEC + 1000);
+	}
+	stolen_share_tick(s);
+	assert_in_range(begun + ended, 10, 20); /* the operator reads no more */
+	stolen_share_close(s);
+	done();
+}
+
+static void who_is_silent_is_forgotten(void **state)
+{
+	struct stolen_share *s = open_for_all();
+
+	(void)state;
+	announce((uint64_t)now_ns(CLOCK_MONOTONIC) - 20 * NS_PER_SEC);
+	stolen_share_tick(s);
+	assert_int_equal(begun, 1);
+	assert_int_equal(ended, 1);
+	stolen_share_close(s);
+	done();
+}
+
+/* A process that ran a vCPU a while ago may be another one by now. */
+static void a_vm_of_long_ago_is_no_vm(void **state)
+{
+	struct stolen_share *s = open_for_all();
+	uint64_t now = (uint64_t)now_ns(CLOCK_MONOTONIC);
+	struct holdup *h = tell(HU_EXIT, now - 62 * NS_PER_SEC);
+
+	(void)state;
+	h->tgid = NEIGHBOUR;
+	h->tid = NEIGHBOUR;
+	announce(now);
+	tell(HU_WAIT, now + 1000)->runner = NEIGHBOUR;
+	tell(HU_RUN, now + 1000 + 1700123);
+	stolen_share_tick(s);
+	assert_int_equal(ring_of(0)->told.totals[ST_VM].ns, 0);
+	assert_int_equal(ring_of(0)->told.totals[ST_HOST].ns, 1700123);
+	stolen_share_close(s);
+	done();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +462,11 @@ int main(void)
 		cmocka_unit_test(a_name_of_two_is_nobodys),
 		cmocka_unit_test(others_times_are_told_in_steps),
 		cmocka_unit_test(the_last_word_is_said),
+		cmocka_unit_test(nothing_is_written_into_memory_that_may_be_anothers),
+		cmocka_unit_test(a_region_is_what_it_says_it_is),
+		cmocka_unit_test(a_guest_that_comes_and_goes_keeps_nobody_busy),
+		cmocka_unit_test(who_is_silent_is_forgotten),
+		cmocka_unit_test(a_vm_of_long_ago_is_no_vm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "history/segment.h"
+#include "history/parts/segment.h"
 #include "tests/unit/oracle.h"
 
 #include <cmocka.h>

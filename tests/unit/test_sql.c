@@ -133,9 +133,9 @@ static void rows_of_the_run(void **state)
 	     "300|burn|burn:[4026532324]|-|-");
 	SAYS("select container, level, inum from namespaces", "-|0|4026531836\n"
 							      "burn:[4026532324]|1|4026532324");
-	SAYS("select machine, cpu, begin, end, events from losses", "vm-a|0|1600000|1650000|-");
+	SAYS("select machine, cpu, begin, end, events from gaps", "vm-a|0|1600000|1650000|-");
 	SAYS("select machine, bound, rate_ppb from clocks", "vm-a|25|-40");
-	SAYS("select begin, end, length, ticks_are_ns from run", "1000000|2000000|1000000|1");
+	SAYS("select begin, end, length, ticks_are_ns from history", "1000000|2000000|1000000|1");
 	SAYS("select mode, what, serves from contexts where row = 1", "hypervisor|HLT|vm-a/0");
 }
 
@@ -166,15 +166,15 @@ static void states_are_the_intervals(void **state)
 static void facts_are_tables(void **state)
 {
 	(void)state;
-	SAYS("select vcpu, parent, preempted, vcpu_row from vcpu_time where vcpu = 'vm-a/0'",
+	SAYS("select vcpu, parent, steal, vcpu_row from vcpu_time where vcpu = 'vm-a/0'",
 	     "vm-a/0|host0|280000|2");
 	/* Over a window, told in numbers or words. */
-	SAYS("select preempted from vcpu_time(1300000, 1350000) where vcpu = 'vm-a/0'", "50000");
-	SAYS("select preempted from vcpu_time('30%', '+350us') where vcpu = 'vm-a/0'", "50000");
+	SAYS("select steal from vcpu_time(1300000, 1350000) where vcpu = 'vm-a/0'", "50000");
+	SAYS("select steal from vcpu_time('30%', '+350us') where vcpu = 'vm-a/0'", "50000");
 	SAYS("select window_begin, window_end from vcpu_time(0, 1350000.0) limit 1",
 	     "1000000|1350000");
 	SAYS("select count(*) from vcpu_time(1350000, 1350000)", "0");
-	SAYS("select machine, cpu, at, length, events from loss", "vm-a|0|1600000|50000|-");
+	SAYS("select machine, cpu, at, length, events from gap", "vm-a|0|1600000|50000|-");
 }
 
 /* ---- what is passed down ------------------------------------------------------------------- */
@@ -367,7 +367,7 @@ static void analyses_are_computed_over_the_window_and_once(void **state)
 		1);
 	/* More windows than are kept, in one query, while others read them. */
 	SAYS("with t(i) as (select 1 union all select i + 1 from t where i < 40)\n"
-	     "select count(*), sum(v.preempted) from t join vcpu_time v\n"
+	     "select count(*), sum(v.steal) from t join vcpu_time v\n"
 	     "on window_begin = 1000000 and window_end = 1300000 + 1000 * i where v.vcpu_row = 2",
 	     "40|820000");
 }

@@ -468,11 +468,11 @@ static void top_is_of_its_window(void **state)
 	assert_true(top.threads > 1);
 	columns = top_columns(TOP_VCPU, &nr);
 	for (unsigned i = 0; i < nr; i++) {
-		if (!strcmp(columns[i].name, "lost"))
+		if (!strcmp(columns[i].name, "total_steal"))
 			assert_string_equal(top_cell(top_row_of(&top, TOP_VCPU, "vm-a/0"),
 						     &columns[i], cell, sizeof(cell)),
 					    "100.0%");
-		if (!strcmp(columns[i].name, "lost_to"))
+		if (!strcmp(columns[i].name, "stolen_by"))
 			assert_string_equal(top_cell(top_row_of(&top, TOP_VCPU, "vm-a/0"),
 						     &columns[i], cell, sizeof(cell)),
 					    "100.0% burn[300]");

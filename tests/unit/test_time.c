@@ -2,7 +2,7 @@
 /* Times as people write them, and numbers as people read them. */
 #include "tests/unit/unit.h"
 
-#include "report/time.h"
+#include "libsonde/time_text.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -178,9 +178,9 @@ static void windows_that_are_none(void **state)
 	assert_int_equal(time_parse_window(&base, "+2s,+1s", &begin, &end, &err), -ERANGE);
 	assert_non_null(strstr(err.text, "ends before it begins"));
 	assert_int_equal(time_parse_window(&base, "99s,", &begin, &end, &err), -ERANGE);
-	assert_non_null(strstr(err.text, "is outside the run, which lasts from"));
+	assert_non_null(strstr(err.text, "is outside the history, which lasts from"));
 	assert_int_equal(time_parse_window(&base, ",1s", &begin, &end, &err), -ERANGE);
-	assert_non_null(strstr(err.text, "is outside the run, which lasts from"));
+	assert_non_null(strstr(err.text, "is outside the history, which lasts from"));
 	assert_int_equal(time_parse_window(&base, "12.5,13", &begin, &end, &err), -ERANGE);
 	assert_non_null(strstr(err.text, "13 is 13 ns: write 13s for seconds"));
 	assert_int_equal(time_parse_window(&base, "12,12.5", &begin, &end, &err), -ERANGE);

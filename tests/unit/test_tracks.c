@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/thread_tracks.h"
+#include "analysis/sched/thread_tracks.h"
 #include "tests/unit/small_run_test.h"
 
 #define FEW 300

@@ -3,8 +3,8 @@
  * two runs of small_run.h side by side. */
 #include "tests/unit/unit.h"
 
-#include "serve/tsp.h"
-#include "serve/tsp_query.h"
+#include "serve/tsp/tsp.h"
+#include "serve/tsp/tsp_query.h"
 #include "tests/unit/small_run.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static void test_routes(void **state)
 	assert_int_equal(tsp_route_line(&r, NULL, 0), LINE_QUICK);
 	assert_int_equal(tsp_route(&r, "POST", "experiments/x/outputs/table/events/lines"), 0);
 	assert_int_equal(tsp_route_line(&r, NULL, 0), LINE_TRACES);
-	assert_int_equal(tsp_route(&r, "POST", "experiments/x/outputs/table/facts.why/lines"), 0);
+	assert_int_equal(tsp_route(&r, "POST", "experiments/x/outputs/table/table.why/lines"), 0);
 	assert_int_equal(tsp_route_line(&r, NULL, 0), LINE_SLOW);
 	assert_int_equal(tsp_route(&r, "GET", "experiments//outputs"), -ENOENT);
 }
@@ -386,7 +386,7 @@ static void test_facts_of_many(void **state)
 
 	(void)state;
 	world_open_runs(&w, TSP_RUNS_MAX);
-	all_runs(&w, path, sizeof(path), "table/facts.machine_time/lines");
+	all_runs(&w, path, sizeof(path), "table/table.machine_time/lines");
 	answer = ask(&w, 200, "POST", path,
 		     "{\"parameters\": {\"requested_table_index\": 0, "
 		     "\"requested_table_count\": 1000}}");

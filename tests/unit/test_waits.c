@@ -13,7 +13,7 @@
  */
 #include "tests/unit/unit.h"
 
-#include "analysis/cpu_users.h"
+#include "analysis/sched/cpu_users.h"
 #include "sonde/sonde.h"
 #include "tests/unit/small_run_test.h"
 
@@ -550,8 +550,8 @@ static void what_a_wake_row_says_in_the_end(void **state)
 
 static void each_wait_has_its_cause(void **state)
 {
-	static const char *const columns[] = {"at",    "length", "vector", "polled",
-					      "ready", "entry",	 "until"};
+	static const char *const columns[] = {"at",	   "length", "vector", "polled",
+					      "run_delay", "entry",  "until"};
 	static const int64_t rows[][ARRAY_SIZE(columns)] = {
 		{1110000, 90000, 40, false, 30000, 20000, 1250000},
 		{1500000, 15000, 236, true, 0, 0, 1520000},
@@ -611,7 +611,7 @@ static void a_wait_begins_with_its_sleep(void **state)
 static void a_vcpus_time_adds_up(void **state)
 {
 	static const char *const columns[] = {"total",	   "user",	"kernel",
-					      "halting",   "wait_disk", "ready",
+					      "halting",   "wait_disk", "queued",
 					      "preempted", "throttled", "wait_unknown"};
 	static const int64_t values[] = {1000000, 395000, 30000,  60000, 90000,
 					 31000,	  1000,	  103000, 290000};
@@ -637,8 +637,9 @@ static void a_vcpus_time_adds_up(void **state)
 
 static void a_wakeup_step_by_step(void **state)
 {
-	static const char *const columns[] = {"at",	  "total", "level", "below", "to_cpu",
-					      "to_entry", "guest", "queue", "thread"};
+	static const char *const columns[] = {"at",	     "total",		"level",
+					      "host_wakeup", "run_delay",	"entry",
+					      "guest",	     "guest_run_delay", "thread"};
 	static const int64_t values[] = {1200000, 80000, 1, 0, 30000, 20000, 10000, 20000, APP};
 	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
 
@@ -657,8 +658,9 @@ static void a_wakeup_step_by_step(void **state)
 /* The vCPU had been woken for an interrupt before, and was awake still. */
 static void a_wakeup_begins_with_its_own_interrupt(void **state)
 {
-	static const char *const columns[] = {"at",	  "total", "level", "below", "to_cpu",
-					      "to_entry", "guest", "queue", "thread"};
+	static const char *const columns[] = {"at",	     "total",		"level",
+					      "host_wakeup", "run_delay",	"entry",
+					      "guest",	     "guest_run_delay", "thread"};
 	static const int64_t late[] = {1300000, 40000, 1, 0, 0, 0, 30000, 10000, APP};
 	static const int64_t own[] = {1600000, 60000, 1, 0, 0, 10000, 40000, 10000, APP};
 	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
@@ -674,8 +676,8 @@ static void a_wakeup_begins_with_its_own_interrupt(void **state)
 /* Nobody halted: no wait tells of it. */
 static void a_thread_is_woken_while_its_vcpu_is_awake(void **state)
 {
-	static const char *const columns[] = {"at",    "total", "vcpu",	 "level",
-					      "guest", "queue", "thread"};
+	static const char *const columns[] = {"at",    "total",		  "vcpu",  "level",
+					      "guest", "guest_run_delay", "thread"};
 	static const int64_t values[] = {1800000, 60000, VM_A_0, 1, 20000, 40000, APP};
 	struct sonde_facts *f = facts_of("wakeup_awake_list", SMALL_BEGIN, SMALL_END);
 
@@ -696,7 +698,7 @@ static void a_thread_is_woken_while_its_vcpu_is_awake(void **state)
 
 static void handlers_that_took_long(void **state)
 {
-	static const char *const columns[] = {"at", "total", "guest", "queue", "thread"};
+	static const char *const columns[] = {"at", "total", "guest", "guest_run_delay", "thread"};
 	static const int64_t rows[][ARRAY_SIZE(columns)] = {{1100000, 350000, 300000, 50000, APP},
 							    {1600000, 250000, 190000, 60000, APP}};
 	struct sonde_facts *f = facts_of("wakeup_awake_list", SMALL_BEGIN, SMALL_END);
@@ -735,7 +737,8 @@ static void wakeups_leave_no_threads_in_a_runs_strips(void **state)
 /* What it waited goes on where it turns out not to have been woken; its thread is not seen. */
 static void a_nested_vcpu_that_only_l0_saw(void **state)
 {
-	static const char *const columns[] = {"at", "length", "vector", "ready", "entry", "until"};
+	static const char *const columns[] = {"at",	   "length", "vector",
+					      "run_delay", "entry",  "until"};
 	static const int64_t values[] = {1100000, 150000, 236, -1, 40000, 1290000};
 	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
 	size_t row = sonde_facts_nr_rows(f) - 1;
@@ -757,7 +760,8 @@ static void a_nested_vcpu_that_only_l0_saw(void **state)
 /* How it went on is not known: neither that it was woken nor that it was entered. */
 static void a_wait_of_which_events_were_lost(void **state)
 {
-	static const char *const columns[] = {"at", "length", "vector", "ready", "entry", "until"};
+	static const char *const columns[] = {"at",	   "length", "vector",
+					      "run_delay", "entry",  "until"};
 	static const int64_t values[] = {1110000, 90000, -1, -1, -1, 1200000};
 	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
 
@@ -787,7 +791,7 @@ static void a_thread_whose_wakeup_was_not_seen(void **state)
 /* Nothing was known of it before, but then it was seen to be woken. */
 static void a_thread_that_is_seen_to_be_woken(void **state)
 {
-	static const char *const columns[] = {"at", "guest", "queue"};
+	static const char *const columns[] = {"at", "guest", "guest_run_delay"};
 	static const int64_t values[] = {1200000, 10000, 20000};
 	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
 
@@ -800,7 +804,8 @@ static void a_thread_that_is_seen_to_be_woken(void **state)
 /* It slept, since when is not known; it did not poll, as it had no CPU. */
 static void a_wait_that_is_seen_from_its_end_on(void **state)
 {
-	static const char *const columns[] = {"at", "length", "polled", "ready", "entry", "until"};
+	static const char *const columns[] = {"at",	   "length", "polled",
+					      "run_delay", "entry",  "until"};
 	static const int64_t values[] = {1100000, 0, false, 50000, 20000, 1170000};
 	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
 
@@ -814,7 +819,8 @@ static void a_wait_that_is_seen_from_its_end_on(void **state)
 /* When it began is that of the host's wake-up: where that one is not known, neither is this one. */
 static void a_nested_wakeup_begins_with_its_hosts(void **state)
 {
-	static const char *const columns[] = {"at", "total", "vcpu", "below", "to_cpu", "to_entry"};
+	static const char *const columns[] = {"at",	     "total",	  "vcpu",
+					      "host_wakeup", "run_delay", "entry"};
 	static const int64_t nested[] = {1700000, 120000, VM_AN_0, 40000, 60000, 20000};
 	static const int64_t host[] = {1700000, 100000, VM_A_0, 0, 10000, 10000};
 	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
@@ -829,7 +835,7 @@ static void a_nested_wakeup_begins_with_its_hosts(void **state)
 /* That it was woken is known, and by what; when it ran is not. */
 static void a_wakeup_within_which_events_were_lost(void **state)
 {
-	static const char *const columns[] = {"at", "length", "ready", "entry", "until"};
+	static const char *const columns[] = {"at", "length", "run_delay", "entry", "until"};
 	static const int64_t waits[][ARRAY_SIZE(columns)] = {
 		{1110000, 90000, -1, -1, 1310000},
 		{1410000, 40000, -1, -1, 1480000},
@@ -857,7 +863,7 @@ static void a_wakeup_within_which_events_were_lost(void **state)
 static void steal_is_held_against_the_guests_own(void **state)
 {
 	static const char *const columns[] = {"from",  "length", "guest", "unit",
-					      "found", "ready",	 "slice", "quota"};
+					      "steal", "queued", "slice", "throttled"};
 	static const int64_t between[] = {1290000, 160000, 100000, 100000, 100000, 0, 0, 100000};
 	static const int64_t without[] = {1000000, 290000, -1, -1, 30000, 30000, 0, 0};
 	struct sonde_facts *f = facts_of("steal", SMALL_BEGIN, SMALL_END);
@@ -874,7 +880,8 @@ static void why_a_vcpu_was_off(void **state)
 {
 	/* A quota that an idle CPU shows counts from the begin on; one that the kernel tells of,
 	 * from then on, and no longer than that. */
-	static const char *const why[] = {"ready", "quota", "quota", "slice", "quota", "ready"};
+	static const char *const why[] = {"queued", "throttled", "throttled",
+					  "slice",  "throttled", "queued"};
 	struct sonde_facts *f = facts_of("preemption_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;

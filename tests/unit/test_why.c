@@ -119,7 +119,7 @@ static void nesting_is_counted(void **state)
 	assert_int_equal(cell(f, 0, "vm"), VM_AN);
 	assert_int_equal(cell(f, 0, "host"), VM_A);
 	assert_int_equal(cell(f, 0, "exits"), 1);
-	assert_int_equal(cell(f, 0, "handed"), 1);
+	assert_int_equal(cell(f, 0, "reflected"), 1);
 	assert_int_equal(cell(f, 0, "follow"), 1);
 	assert_int_equal(cell(f, 0, "per_thousand"), 2000);
 	assert_int_equal(cell(f, 0, "mean"), 50000);
@@ -184,20 +184,20 @@ static void verdicts_are_sentences_with_numbers(void **state)
 	(void)state;
 	assert_string_equal(
 		verdict_about(f, "vcpu", "vcpu", VM_A_0),
-		"vm-a vCPU 0 was runnable but did not run for 280.0 us of 1.000 ms, 2 times. All "
-		"that time burn[300] in container burn:[4026532324] of host0 had CPU 0. The worst "
-		"stretch was 180.0 us from 0.001720000; it delayed vm-a-n vCPU 0.");
+		"vm-a vCPU 0 had a steal time of 280.0 us of 1.000 ms, 2 times. All "
+		"that time burn[300] in container burn:[4026532324] of host0 had CPU 0. The longest "
+		"was 180.0 us from 0.001720000; it delayed vm-a-n vCPU 0.");
 	assert_string_equal(
 		verdict_about(f, "thread", "thread", APP),
-		"app[60] of vm-a was runnable but did not run for 100.0 us of 1.000 ms. Its own "
+		"app[60] of vm-a had a run-queue delay of 100.0 us of 1.000 ms. Its own "
 		"kernel saw nothing of that. All that time burn[300] in container "
-		"burn:[4026532324] of host0 had CPU 0. It was one stretch from 0.001300000.");
+		"burn:[4026532324] of host0 had CPU 0. It was one delay, from 0.001300000.");
 	assert_string_equal(
 		verdict_about(f, "thread", "thread", BURN),
-		"burn[300] in container burn:[4026532324] of host0 was runnable but did not run "
-		"for 370.0 us of 1.000 ms, 2 times. For 300.0 us other machines had the CPU, for "
+		"burn[300] in container burn:[4026532324] of host0 had a run-queue delay "
+		"of 370.0 us of 1.000 ms, 2 times. For 300.0 us other machines had the CPU, for "
 		"70.00 us others of its own machine had the CPU. For 200.0 us of the whole vm-a-n "
-		"vCPU 0 (\033[31mtask<&>[7]) had CPU 0. The worst stretch was 320.0 us from "
+		"vCPU 0 (\033[31mtask<&>[7]) had CPU 0. The longest was 320.0 us from "
 		"0.001400000.");
 	assert_non_null(strstr(
 		verdict_about(f, "hypervisor", "machine", VM_AN),
@@ -280,7 +280,7 @@ static void a_path_says_who_had_the_cpu(void **state)
 		{1400000, 50000, BURN, "queued", "behind host0's hypervisor, for vm-a vCPU 0"},
 		{1450000, 50000, BURN, "queued", "behind vm-a's hypervisor, for vm-a-n vCPU 0"},
 		{1500000, 200000, BURN, "queued", "behind vm-a-n vCPU 0 (\033[31mtask<&>[7])"},
-		{1700000, 20000, BURN, "queued", "behind interrupts of host0"},
+		{1700000, 20000, BURN, "queued", "behind hardirqs of host0"},
 		{1720000, 280000, BURN, "runs", "syscall openat"},
 	};
 
@@ -296,8 +296,8 @@ static void a_path_leads_out_of_the_guest(void **state)
 		{1000000, 100000, BURN, "waits", "until something that the trace does not tell"},
 		{1100000, 50000, KVM_A, "hypervisor", "host0's, HLT for vm-a vCPU 0"},
 		{1150000, 150000, APP, "runs", "user"},
-		{1300000, 100000, APP, "off cpu",
-		 "vm-a vCPU 0 was ready, CPU 0 ran burn[300] in container burn:[4026532324] of "
+		{1300000, 100000, APP, "steal",
+		 "vm-a vCPU 0 was runnable, CPU 0 ran burn[300] in container burn:[4026532324] of "
 		 "host0"},
 	};
 

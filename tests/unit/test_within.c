@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "lib/within.h"
+#include "libsonde/inputs/within.h"
 #include "source/folded/folded.h"
 #include "source/seam.h"
 #include "sonde/analyze.h"

@@ -255,7 +255,7 @@ def test_deaf(s):
 def test_text(s):
     """Bytes that are no UTF-8, and words of HTTP in parameters."""
     for text in (b"%ff%fe", b"%c0%af", b"%ed%a0%80", b"%f4%90%80%80", b"%00", b"%0d%0aX-Evil:%20yes", b"\xff\xfe", b"%", b"%zz", b"%25%73"):
-        for question in (b"api/time?text=", b"api/facts?begin=0&end=1000&max=5&name=", b"api/events?t=1000&nr=10&named=", b"api/rows?slot="):
+        for question in (b"api/time?text=", b"api/table?begin=0&end=1000&max=5&name=", b"api/events?t=1000&nr=10&named=", b"api/rows?slot="):
             answer = s.raw(b"GET /" + s.key.encode() + b"/" + question + text + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             head, _, body = answer.partition(b"\r\n\r\n")
             check(b"X-Evil" not in head, f"{text}: a header of its own")
@@ -275,7 +275,7 @@ def test_keeps_links(s):
     link = http.client.HTTPConnection("127.0.0.1", s.port, timeout=30)
     link.connect()
     own = link.sock.getsockname()
-    for path in ("", "api/model", "app.js", "api/facts?name=preemption&begin=0&end=1000&max=5", "api/nothing"):
+    for path in ("", "api/model", "app.js", "api/table?name=preemption&begin=0&end=1000&max=5", "api/nothing"):
         link.request("GET", f"/{s.key}/{path}")
         answer = link.getresponse()
         answer.read()
@@ -291,7 +291,7 @@ def test_vanish(s):
     """Links that are gone before their answer is there."""
     for _ in range(200):
         link = socket.create_connection(("127.0.0.1", s.port))
-        link.sendall(f"GET /{s.key}/api/facts?name=preemption&begin=0&end=1000000000&max=5 HTTP/1.1\r\n"
+        link.sendall(f"GET /{s.key}/api/table?name=preemption&begin=0&end=1000000000&max=5 HTTP/1.1\r\n"
                      "Host: localhost\r\n\r\n".encode())
         link.close()
     s.is_well("links that vanished")
@@ -400,7 +400,7 @@ def tsp_bodies(s):
         for parameters in strange:
             status, _, answer = post(s, f"{experiment(s)}/outputs/{outputs}", {"parameters": parameters})
             check(status == 200 and json.loads(answer)["status"], f"{outputs} {parameters}: {status}")
-    for where in ("table/events/lines", "table/facts.why/lines"):
+    for where in ("table/events/lines", "table/table.why/lines"):
         for parameters in ({"requested_table_index": 2**63 - 1, "requested_table_count": 2**31 - 1},
                            {"requested_times": [-2**63], "requested_table_count": 1},
                            {"requested_times": [2**63 - 1], "requested_table_count": 1}):
@@ -446,7 +446,7 @@ def tsp_paths(s):
         status, _, answer = post(s, "traces", {"parameters": {"uri": path, "name": path}})
         check(status == 404 and b"root:" not in answer, f"{path[:40]}: {status}")
     for path in ("traces/" + "a" * 100, "experiments/..", "experiments/%2e%2e/outputs", "experiments//outputs",
-                 experiment(s) + "/outputs/timeGraph/" + "b" * 64 + "/tree", experiment(s) + "/outputs/facts./style"):
+                 experiment(s) + "/outputs/timeGraph/" + "b" * 64 + "/tree", experiment(s) + "/outputs/table./style"):
         status, headers, _ = s.get("tsp/api/" + path)
         check(status in (404, 405) and headers["Content-Type"] == "application/json", f"{path[:60]}: {status}")
     for method in ("PUT", "PATCH", "TRACE", "HEAD"):
@@ -501,7 +501,7 @@ def end_while_asked(run):
     """Links that are open when the server is told to end go on asking."""
     for _ in range(5):
         s = Server(run)
-        line = (f"GET /{s.key}/api/facts?name=preemption&begin=0&end=1000000000&max=5&slot=a HTTP/1.1\r\n"
+        line = (f"GET /{s.key}/api/table?name=preemption&begin=0&end=1000000000&max=5&slot=a HTTP/1.1\r\n"
                 "Host: localhost\r\n").encode()
         links = [socket.create_connection(("127.0.0.1", s.port), timeout=5) for _ in range(90)]
         for link in links:

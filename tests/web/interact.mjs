@@ -365,12 +365,12 @@ async function rulerTimes() {
 
 async function panels() {
   await fresh("#t=480000000-500000000&c=484000000");
-  for (const [tab, text] of [["range", "CPU time by machine"], ["events", "kvm_"], ["run", "How it was found"],
-    ["verdicts", "Hypervisor time by VM"]]) {
+  for (const [tab, text] of [["range", "CPU time by machine"], ["events", "kvm_"], ["history", "How it was found"],
+    ["verdicts", "Hypervisor overhead by VM"]]) {
     await page.locator(`[data-tab="${tab}"]`).click();
     await page.waitForFunction((t) => document.querySelector(".panel-body").innerText.toLowerCase().includes(t.toLowerCase()), text);
   }
-  await page.locator('[data-tab="facts"]').click();
+  await page.locator('[data-tab="tables"]').click();
   await page.selectOption(".panel-body select", "preemption_list");
   await page.waitForSelector("h3 >> text=Preemptions, one by one");
   const s = await shown();

@@ -150,14 +150,14 @@ async function criticalPath() {
     return window.sonde.path.steps.find((s) => t >= s.begin && t < s.end);
   });
   assert.ok((await page.locator(".tooltip").innerText()).includes(step.kind), "what the step is");
-  await page.locator('[data-tab="run"]').click();
+  await page.locator('[data-tab="history"]').click();
   await page.waitForFunction(() => !window.sonde.timeline.rows.pinned.length);
 }
 
 async function phases() {
   const other = await drive(sonde, ending, { width: 1280, height: 900 });
   try {
-    await other.fresh("#panel=phases");
+    await other.fresh("#panel=stages");
     await other.page.waitForSelector(".chart .stack span");
     const facts = await other.page.evaluate(() => {
       const { api, view, phases } = window.sonde;
@@ -242,7 +242,7 @@ async function lossesAndBounds() {
   const { length: losses } = await changes(`(() => {
     const { model, timeline } = window.sonde;
     const host = model.run.machines.findIndex((m) => m.name === "host0");
-    model.run.losses = [[host, 1, ${begin}, ${begin + 5 * bound}, 7]];
+    model.run.gaps = [[host, 1, ${begin}, ${begin + 5 * bound}, 7]];
     timeline.request();
   })()`);
   const quarter = wide * 5;
@@ -275,7 +275,7 @@ async function missing() {
     await notice(other).click();
     await other.page.waitForSelector("text=Traces left out");
     const text = await other.page.locator(".panel-body").innerText();
-    assert.match(text, /Lost events[^]*host0\s+1\s+not counted/);
+    assert.match(text, /Gaps[^]*host0\s+1\s+not counted/);
     assert.match(text, /Traces left out[^]*vm-b\s+\S+\/vm-b\s+nothing in the traces relates it to host0/);
     assert.deepEqual(other.complaints, []);
   } finally {
@@ -453,9 +453,9 @@ async function keyboardAlone() {
   }
   for (const what of ["search", "highlight filter", "time line", "colour by", "range", "size of the panel"])
     assert.ok(reached.has(what), `Tab does not reach ${what}: ${[...reached].join(" | ")}`);
-  await page.locator('[data-tab="run"]').focus();
+  await page.locator('[data-tab="history"]').focus();
   await page.keyboard.press("Enter");
-  assert.equal((await look()).panel, "run");
+  assert.equal((await look()).panel, "history");
   const high = () => page.evaluate(() => document.querySelector(".panel").clientHeight);
   const before = await high();
   await page.locator(".splitter").focus();

@@ -85,7 +85,7 @@ async function checkFlows(viewer) {
     flows.reduce((n, f) => n + Number(f.nr), 0));
   assert(flows.filter((f) => f.what === "thread").every((f) => ["runnable", "running"].includes(f.name)), "woken, and yet asleep");
   // Of each time a vCPU was kept off, the first who did it.
-  const first = tell("report", run, "-s", "preemption_list").preemption_list.filter((p) => p.at === p.preemption_begin && p.on && p.why !== "ready");
+  const first = tell("report", run, "-t", "preemption_list").preemption_list.filter((p) => p.at === p.preemption_begin && p.on && p.why !== "queued");
   assert.equal(count("preemption", "preemption"), first.length);
   return count("preemption", "preemption");
 }
@@ -94,7 +94,7 @@ async function checkFlows(viewer) {
 async function checkValues(viewer) {
   const means = await viewer.sql("select p.name as machine, avg(c.value) as mean, count(*) as nr from counter c join track t on t.id = c.track_id " +
     "join track p on p.id = t.parent_id where t.name = 'CPU use' group by 1");
-  for (const row of tell("report", run, "-s", "machine_time").machine_time) {
+  for (const row of tell("report", run, "-t", "machine_time").machine_time) {
     const told = means.find((m) => m.machine === row.machine);
     const used = ((row.total - row.idle - row.unknown) * 100) / (info.end - info.begin);
     assert(told && told.nr >= 1000n && Math.abs(told.mean - used) < 0.05, `${row.machine}: ${told?.mean}, not ${used}`);

@@ -10,7 +10,7 @@ const [sonde, run, folder, ...named] = process.argv.slice(2);
 mkdirSync(folder, { recursive: true });
 const VIEWS = named.length
   ? named.map((text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)])
-  : [["opens", ""], ["small", "z=0&panel="], ...["range", "events", "path", "phases", "facts", "notes", "run"]
+  : [["opens", ""], ["small", "z=0&panel="], ...["range", "events", "path", "stages", "tables", "notes", "history"]
       .map((tab) => [tab, `panel=${tab}`])];
 const SIZES = process.env.SIZES?.split(",") ?? ["1280x800", "2560x1440"];
 const THEMES = process.env.THEMES?.split(",") ?? ["light", "dark"];

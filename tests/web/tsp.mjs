@@ -16,12 +16,12 @@ function tell(...words) {
 }
 
 function facts(name, ...options) {
-  return JSON.parse(tell("report", "-s", name, "--format", "json", ...options, runPath))[name];
+  return JSON.parse(tell("report", "-t", name, "--format", "json", ...options, runPath))[name];
 }
 
 /** Rows of comma-separated values as objects. */
 function table(name) {
-  const [head, ...rows] = tell("report", "-s", name, "--format", "csv", runPath).trimEnd().split("\n");
+  const [head, ...rows] = tell("report", "-t", name, "--format", "csv", runPath).trimEnd().split("\n");
   const cells = (line) =>
     [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map((m) => m[1]?.replaceAll('""', '"') ?? m[2]);
   const names = cells(head);
@@ -180,8 +180,8 @@ const tests = {
 
   async outputs(s) {
     const outputs = await asked(() => s.client.experimentOutputs(s.id));
-    const sections = tell("report", "--section", "help", runPath).trimEnd().split("\n").map((l) => l.split(/\s+/)[0]);
-    assert.deepEqual(outputs.filter((o) => o.id.startsWith("facts.")).map((o) => o.id.slice(6)), sections);
+    const sections = tell("report", "--table", "help", runPath).trimEnd().split("\n").map((l) => l.split(/\s+/)[0]);
+    assert.deepEqual(outputs.filter((o) => o.id.startsWith("table.")).map((o) => o.id.slice(6)), sections);
     for (const o of outputs) assert(o.name && o.description !== undefined && o.type, JSON.stringify(o));
     assert.deepEqual([...new Set(outputs.map((o) => o.type))].sort(), ["DATA_TREE", "TABLE", "TIME_GRAPH", "TREE_TIME_XY"]);
     for (const o of outputs.filter((x) => x.type === "TIME_GRAPH")) {
@@ -272,7 +272,7 @@ const tests = {
   async vcpus(s) {
     const tree = await s.tree("vcpus");
     checkTree(tree);
-    const names = { on_cpu: "on a CPU", preempted: "preempted", waiting: "waiting", gone: "gone", unknown: "unknown" };
+    const names = { on_cpu: "on a CPU", steal: "preempted", waiting: "waiting", gone: "gone", unknown: "unknown" };
     for (const row of facts("vcpu_time")) {
       const entry = tree.entries.find((e) => e.labels[0] === `${row.vcpu.machine}/${row.vcpu.cpu}`);
       const sums = Object.fromEntries(Object.values(names).map((name) => [name, 0n]));
@@ -352,7 +352,7 @@ const tests = {
 
   async annotations(s) {
     const sets = await asked(() => s.client.fetchMarkerSets(s.id));
-    assert.deepEqual(sets.map((x) => x.id), ["marks", "losses", "clocks"]);
+    assert.deepEqual(sets.map((x) => x.id), ["marks", "gaps", "clocks"]);
     for (const set of sets) {
       const { annotationCategories } = await asked(() => s.client.fetchAnnotationsCategories(s.id, "threads", set.id));
       assert.deepEqual(annotationCategories, [set.name]);
@@ -361,7 +361,7 @@ const tests = {
     for (const output of ["fused", "vcpus", "threads"]) {
       const ids = new Set((await s.tree(output)).entries.map((e) => e.id));
       const all = (await get(output)).annotations;
-      assert.equal(all["Lost events"].length, facts("loss").length);
+      assert.equal(all["Gaps"].length, facts("gap").length);
       assert.equal(all.Marks.length, facts("mark").length);
       const pieces = facts("clock").filter((c) => c.bound !== 0).reduce((n, c) => n + c.pieces, 0);
       assert(all["Clock uncertainty"].length <= pieces && (all["Clock uncertainty"].length > 0) === (pieces > 0), "clocks");
@@ -369,8 +369,8 @@ const tests = {
         assert(a.entryId === -1 || ids.has(a.entryId), `${a.label} is on no row`);
         assert(a.time >= s.begin && a.time + a.duration <= s.end && a.label, JSON.stringify(a.label));
       }
-      const some = await get(output, { requested_marker_categories: ["Lost events"] });
-      assert.deepEqual(Object.keys(some.annotations), ["Lost events"]);
+      const some = await get(output, { requested_marker_categories: ["Gaps"] });
+      assert.deepEqual(Object.keys(some.annotations), ["Gaps"]);
       assert.deepEqual(Object.keys((await get(output, { requested_marker_set: "clocks" })).annotations), ["Clock uncertainty"]);
       const bound = all["Clock uncertainty"][0];
       if (!bound) continue;
@@ -414,7 +414,7 @@ const tests = {
   },
 
   async factTables(s) {
-    for (const { id } of (await asked(() => s.client.experimentOutputs(s.id))).filter((o) => o.id.startsWith("facts."))) {
+    for (const { id } of (await asked(() => s.client.experimentOutputs(s.id))).filter((o) => o.id.startsWith("table."))) {
       const name = id.slice(6);
       const rows = table(name);
       const columns = await asked(() => s.client.fetchTableColumns(s.id, id, QueryHelper.query()));
@@ -615,9 +615,9 @@ async function bothTables(both, singles) {
   const own = await Promise.all(singles.map((s) => asked(() => s.client.fetchAnnotations(s.id, "threads", QueryHelper.timeRangeQuery(s.begin, s.end, 1000)))));
   for (const category of Object.keys(all.annotations))
     assert.equal(all.annotations[category].length, own.reduce((n, x) => n + (x.annotations[category]?.length ?? 0), 0), category);
-  for (const output of ["facts.machine_time", "facts.preemption", "facts.exits"]) {
+  for (const output of ["table.machine_time", "table.preemption", "table.exits"]) {
     const columns = await asked(() => both.client.fetchTableColumns(both.id, output, QueryHelper.query()));
-    assert.equal(columns[0].name, "Run");
+    assert.equal(columns[0].name, "History");
     const lines = async (s, skip) => (await s.lines(output, [], 0, 5000)).lines.map((l) => l.cells.slice(skip).filter((_, i, a) => i < a.length - 1).map((c) => c.content));
     const theirs = await lines(both, 1);
     assert.deepEqual(theirs, (await Promise.all(singles.map((s) => lines(s, 0)))).flat(), output);
@@ -633,7 +633,7 @@ async function bothTables(both, singles) {
 
 /** Of a counter whose rate nobody knows: its "ns" are cycles, and what is told per second is not. */
 const inCycles = !JSON.parse(tell("info", "--format", "json", runPath)).ticks_are_ns;
-const told = JSON.parse(tell("report", "-s", "machine_time", "--format", "json", runPath));
+const told = JSON.parse(tell("report", "-t", "machine_time", "--format", "json", runPath));
 const run = { begin: told.begin, end: told.end, machines: JSON.parse(tell("info", "--format", "json", runPath)).machines.length };
 const one = await serve("--tsp", runPath);
 const two = await serve(runPath, secondPath);

@@ -52,7 +52,7 @@ const SHOWN = [
   ["cpu-use", ["XY/cpu-use/xy"], ["vm-b"]],
   ["exit-rate", ["XY/exit-rate/xy"], ["vm-b/0"]],
   ["events", ["table/events/columns", "table/events/lines"], ["Contents"], eventsTable],
-  ["facts.hypervisor", ["table/facts.hypervisor/lines"], ["OVERHEAD", "29.5%"]],
+  ["table.hypervisor", ["table/table.hypervisor/lines"], ["OVERHEAD", "29.5%"]],
   ["statistics.machine_time", ["data/statistics.machine_time/tree"], ["51.6%"]],
 ];
 

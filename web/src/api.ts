@@ -15,7 +15,7 @@ export type Params = Record<string, string | number | undefined>;
 
 /** Where answers come from: the server, or what a self-contained report carries. */
 export interface Source {
-  /** Only the whole run is known to analyses. */
+  /** Only the whole history is known to analyses. */
   wholeOnly: boolean;
   json<T>(name: string, params: Params): Promise<T>;
   /** The first picture, which was asked for with the page; null: it is to be asked for. */
@@ -242,7 +242,7 @@ export class Api {
   }
 
   facts(name: string, begin: number, end: number, max: number, slot?: string): Promise<Facts> {
-    return this.source.json("facts", { name, begin, end, max, slot });
+    return this.source.json("table", { name, begin, end, max, slot });
   }
 
   path(thread: number, begin: number, end: number): Promise<Facts> {

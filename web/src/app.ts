@@ -103,7 +103,7 @@ export class App {
       jump: (t, length, whom) => this.jump(t, length, whom),
       highlight: (word) => this.setFilter(this.filter.toggled(word)),
     });
-    this.missing = new Missing(model, () => this.view.setLook({ panel: "run" }));
+    this.missing = new Missing(model, () => this.view.setLook({ panel: "history" }));
     this.search = new Search(model, api, {
       toThread: (row) => void this.toThread(row),
       toRow: (id, machine) => this.toRow(id, machine),
@@ -207,7 +207,7 @@ export class App {
       h("span", { class: "brand" }, "Sonde"), h("span", { class: "file" }, this.model.run.file),
       this.missing.element, this.search.element, this.span, this.status, h("span", { class: "grow" }), colourBy,
       button("undo (u)", icon("undo"), () => this.view.undo()),
-      button("the whole run (0)", icon("fit"), () => this.view.show(0, this.view.length)),
+      button("the whole history (0)", icon("fit"), () => this.view.show(0, this.view.length)),
       button("bookmark at the cursor (b)", icon("mark"), () => this.addNote()),
       button("light or dark (t)", icon("sun"), () => this.nextTheme()),
       button("keys and help (?)", icon("help"), () => this.toggleHelp()));

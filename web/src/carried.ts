@@ -67,10 +67,10 @@ class Carried implements Source {
       case "contexts":
       case "threads":
         return this.answers[`${name} ${p.first}`] ?? [];
-      case "facts":
+      case "table":
         if (Number(p.begin) > 0 || Number(p.end) < this.model.length)
-          throw new ApiError(404, "this report carries the analyses of its whole window only");
-        return this.answers[`facts ${p.name}`];
+          throw new ApiError(404, "this report carries the tables of its whole window only");
+        return this.answers[`table ${p.name}`];
       case "at":
         return this.at(String(p.kind), Number(p.row), Number(p.t));
       case "step":

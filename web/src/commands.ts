@@ -23,7 +23,7 @@ export function commands(app: App): Command[] {
     { keys: ["d"], what: "to the right", run: pan(PAN) },
     { keys: ["shift+a", "PageUp"], what: "a screen to the left", run: pan(-0.9) },
     { keys: ["shift+d", "PageDown"], what: "a screen to the right", run: pan(0.9) },
-    { keys: ["0", "Home"], what: "the whole run", run: () => view.show(0, view.length) },
+    { keys: ["0", "Home"], what: "the whole history", run: () => view.show(0, view.length) },
     { keys: ["z"], what: "the chosen range fills the picture", run: () => {
       const { range } = view.shown;
       if (range) view.show(range[0], range[1]);
@@ -70,7 +70,7 @@ export function commands(app: App): Command[] {
     { keys: ["b"], what: "bookmark at the cursor", run: () => app.addNote() },
     { keys: ["u", "ctrl+z"], what: "undo (the browser's Back does, too)", run: () => view.undo() },
     { keys: ["shift+u", "ctrl+shift+z", "ctrl+y"], what: "redo", run: () => view.redo() },
-    { keys: ["c"], what: "another clock: of the run, of the trace, of the wall", run: cycle },
+    { keys: ["c"], what: "another clock: of the history, of the trace, of the wall", run: cycle },
     { keys: ["r"], what: "smaller or larger rows", run: () => view.setLook({ rowSize: (view.look.rowSize + 1) % 3 }) },
     { keys: ["t"], what: "light or dark", run: () => app.nextTheme() },
     { keys: ["shift+t"], what: "colours for all eyes", run: () => view.setLook({ safe: !view.look.safe }) },
@@ -78,10 +78,10 @@ export function commands(app: App): Command[] {
     { keys: ["2"], what: "statistics of the range", run: toPanel("range") },
     { keys: ["3"], what: "events at the cursor", run: toPanel("events") },
     { keys: ["4"], what: "critical path of the thread at the cursor", run: toPanel("path") },
-    { keys: ["5"], what: "how VMs started and ended", run: toPanel("phases") },
-    { keys: ["6"], what: "all analyses", run: toPanel("facts") },
+    { keys: ["5"], what: "how VMs started and ended", run: toPanel("stages") },
+    { keys: ["6"], what: "all tables", run: toPanel("tables") },
     { keys: ["7"], what: "bookmarks", run: toPanel("notes") },
-    { keys: ["8"], what: "about the run", run: toPanel("run") },
+    { keys: ["8"], what: "about the history", run: toPanel("history") },
     { keys: ["e"], what: "save as SVG", run: () => saveSvg(app.model, app.timeline, app.theme, view.look.colourBy) },
     { keys: ["shift+e"], what: "save as PNG", run: () => savePng(app.model, app.timeline, app.theme, view.look.colourBy) },
     { keys: ["ctrl+p"], what: "print", run: () => window.print() },

@@ -19,8 +19,8 @@ export interface Step {
 
 const NAME_ROOM = 30;
 
-/** The kinds of steps (analysis/critpath_facts.c) and their colours. */
-export const PATH_KINDS: readonly string[] = ["runs", "hypervisor", "irq", "queued", "off cpu", "waits", "unknown"];
+/** The kinds of steps (analysis/critpath/critpath_facts.c) and their colours. */
+export const PATH_KINDS: readonly string[] = ["runs", "hypervisor", "irq", "queued", "steal", "waits", "unknown"];
 
 export function pathColour(theme: Theme, kind: string): Rgb {
   switch (kind) {
@@ -32,7 +32,7 @@ export function pathColour(theme: Theme, kind: string): Rgb {
       return theme.modes[MODE.irq];
     case "queued":
       return theme.thread[3];
-    case "off cpu":
+    case "steal":
       return theme.vcpu[3];
     case "waits":
       return theme.vcpu[4];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of pixels, fetched so that moving never waits: the whole run once, coarse, and around what is
+// Rows of pixels, fetched so that moving never waits: the whole history once, coarse, and around what is
 // shown as sharp as the screen, half a screen beyond both edges.
 import type { Api, First, Names, Runs } from "./api";
 
@@ -56,7 +56,7 @@ export class Data {
     return rows;
   }
 
-  /** The first picture, of the whole run, was asked for together with the page: nothing else is asked
+  /** The first picture, of the whole history, was asked for together with the page: nothing else is asked
    * for until it is here, but not for long. */
   expect(first: First | null): void {
     if (!first) return;

@@ -30,14 +30,14 @@ export class Missing {
   }
 
   private draw(): void {
-    const { nr_left_out, nr_losses } = this.model.run;
+    const { nr_left_out, nr_gaps } = this.model.run;
     const parts = [
       nr_left_out > 0 && `${count(nr_left_out)} ${nr_left_out === 1 ? "trace" : "traces"} left out`,
-      nr_losses > 0 && `${count(nr_losses)} ${nr_losses === 1 ? "gap" : "gaps"}`,
+      nr_gaps > 0 && `${count(nr_gaps)} ${nr_gaps === 1 ? "gap" : "gaps"}`,
       this.unknown > 0 && `${ppm(this.unknown)} of the CPU time unknown`,
     ].filter(Boolean);
     this.element.hidden = !parts.length;
-    this.element.classList.toggle("warn", nr_left_out > 0 || nr_losses > 0 || this.unknown >= MUCH_PPM);
+    this.element.classList.toggle("warn", nr_left_out > 0 || nr_gaps > 0 || this.unknown >= MUCH_PPM);
     fill(this.element, parts.join(", "));
   }
 }

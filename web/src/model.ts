@@ -59,14 +59,14 @@ export interface RunModel {
   cpus: Cpu[];
   pid_ns: PidNs[];
   clocks: [number, number, number, number][];
-  losses: [number, number, number, number, number][];
-  nr_losses: number;
+  gaps: [number, number, number, number, number][];
+  nr_gaps: number;
   /** Traces that were given, but are not in the history: the first of them. */
   left_out: { name: string; path: string; reason: string }[];
   nr_left_out: number;
   problems: { machine: number; text: string; count: number }[];
   nr_problems: number;
-  analyses: Named[];
+  tables: Named[];
   modes: string[];
 }
 
@@ -93,8 +93,8 @@ export const MODE_NAMES = [
   "idle",
   "user",
   "system call",
-  "interrupt",
-  "soft interrupt",
+  "hardirq",
+  "softirq",
   "hypervisor",
   "guest",
   "kernel",

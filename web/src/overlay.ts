@@ -14,7 +14,7 @@ export function drawGrid(scene: Scene, ticks: [number, string][]): void {
 export function drawLosses(scene: Scene, model: Model): void {
   const { pen } = scene;
   pen.fillStyle = scene.theme.dark ? "rgba(255,90,80,.75)" : "rgba(200,30,20,.7)";
-  for (const [machine, cpu, begin, end] of model.run.losses) {
+  for (const [machine, cpu, begin, end] of model.run.gaps) {
     const x0 = scene.x(begin);
     const x1 = Math.max(x0 + 2, scene.x(end));
     if (x1 < 0 || x0 > scene.width) continue;

@@ -8,7 +8,7 @@ import { css, machineColour, type Theme } from "./palette";
 import type { View } from "./view";
 
 export class Overview {
-  readonly canvas = h("canvas", { class: "overview", title: "the whole run: drag to move, shift-drag to choose" });
+  readonly canvas = h("canvas", { class: "overview", title: "the whole history: drag to move, shift-drag to choose" });
   private load: Load | null = null;
   private picture: HTMLCanvasElement | null = null; // of the load, which changes seldom
   private pictureOf = "";
@@ -122,7 +122,7 @@ export class Overview {
 
   private drawLosses(context: CanvasRenderingContext2D, width: number, height: number): void {
     context.fillStyle = "#d8382c";
-    for (const [, , begin, end] of this.model.run.losses) {
+    for (const [, , begin, end] of this.model.run.gaps) {
       const x = (begin / this.view.length) * width;
       context.fillRect(x, height - 3, Math.max(1.5, ((end - begin) / this.view.length) * width), 3);
     }

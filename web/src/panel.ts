@@ -16,10 +16,10 @@ const TABS = [
   ["range", "Statistics"],
   ["events", "Events"],
   ["path", "Critical path"],
-  ["phases", "Start and end"],
-  ["facts", "Analyses"],
+  ["stages", "Start and end"],
+  ["tables", "Tables"],
   ["notes", "Bookmarks"],
-  ["run", "Run"],
+  ["history", "History"],
 ] as const;
 
 const LEFT_OUT_NAMED = 5;
@@ -47,7 +47,7 @@ export class Panel {
     private readonly actions: TableActions,
   ) {
     this.table = new FactTable(model, clock, actions);
-    this.analysis = model.run.analyses[0]?.name ?? "";
+    this.analysis = model.run.tables[0]?.name ?? "";
     fill(this.tabs, ...TABS.map(([name, title]) =>
       h("button", {
         type: "button", role: "tab", class: "tab", "data-tab": name,
@@ -74,7 +74,7 @@ export class Panel {
   }
 
   private has(name: string): boolean {
-    return this.model.run.analyses.some((a) => a.name === name);
+    return this.model.run.tables.some((a) => a.name === name);
   }
 
   /** What is counted: the chosen range, else what is shown. */
@@ -83,7 +83,7 @@ export class Panel {
     if (this.api.wholeOnly) return { begin: 0, end: this.view.length, what: "all that this report has" };
     if (range) return { begin: Math.floor(range[0]), end: Math.ceil(range[1]), what: "the chosen range" };
     const [from, to] = this.model.run.traced;
-    const what = begin <= 0 && end >= this.view.length ? "the whole run"
+    const what = begin <= 0 && end >= this.view.length ? "the whole history"
       : begin === from && end === to ? `where ${this.model.machineName(0)} was traced` : "what is shown";
     return { begin: Math.floor(begin), end: Math.ceil(end), what };
   }
@@ -102,10 +102,10 @@ export class Panel {
     const w = this.window();
     const key = [
       open,
-      open === "range" || open === "facts" ? `${w.begin}-${w.end}-${this.analysis}` : "",
+      open === "range" || open === "tables" ? `${w.begin}-${w.end}-${this.analysis}` : "",
       open === "path" ? `${w.begin}-${w.end}-${this.view.shown.row}-${this.view.shown.cursor}` : "",
       open === "events" ? `${this.view.shown.cursor} ${this.eventsMachine} ${this.eventsNamed}` : "",
-      open === "phases" ? `${this.phases.list.length} ${this.theme().dark}` : "",
+      open === "stages" ? `${this.phases.list.length} ${this.theme().dark}` : "",
       open === "notes" ? JSON.stringify(this.view.shown.notes) : "",
       this.clock.format, this.model.loaded,
     ].join("|");
@@ -129,8 +129,8 @@ export class Panel {
       else if (tab === "range") await this.range(put);
       else if (tab === "events") await this.events(put);
       else if (tab === "path") await this.path(put);
-      else if (tab === "phases") put(...this.phases.chart(this.theme(), (t, n) => this.actions.jump(t, n)));
-      else if (tab === "facts") await this.facts(put);
+      else if (tab === "stages") put(...this.phases.chart(this.theme(), (t, n) => this.actions.jump(t, n)));
+      else if (tab === "tables") await this.facts(put);
       else if (tab === "notes") put(this.notes());
       else put(...this.run());
     } catch (e) {
@@ -146,10 +146,10 @@ export class Panel {
   private async verdicts(put: (...e: HTMLElement[]) => void): Promise<void> {
     const all = this.all();
     const out: HTMLElement[] = [];
-    const gaps = this.model.run.nr_losses;
+    const gaps = this.model.run.nr_gaps;
     if (gaps)
       out.push(h("p", { class: "warn" },
-        `Events are missing in ${count(gaps)} ${gaps === 1 ? "place" : "places"}: what is shown there is not all that happened. The tab Run lists them.`));
+        `Events are missing in ${count(gaps)} ${gaps === 1 ? "place" : "places"}: what is shown there is not all that happened. The tab History lists them.`));
     const leftOut = this.model.run.nr_left_out;
     if (leftOut) {
       const names = this.model.run.left_out.slice(0, LEFT_OUT_NAMED).map((l) => l.name || l.path).join(", ");
@@ -157,12 +157,12 @@ export class Panel {
         `${leftOut > LEFT_OUT_NAMED ? ", …" : "."} The tab Run says why.`));
     }
     if (!this.model.run.complete)
-      out.push(h("p", { class: "warn" }, "The file is not complete: the run is shown as far as it goes."));
+      out.push(h("p", { class: "warn" }, "The file is not complete: the history is shown as far as it goes."));
     const whole = all[1] - all[0] >= this.view.length;
     out.push(h("p", { class: "quiet" }, whole ? `Shares are of ${this.clock.length(this.view.length)}.`
       : `Shares are of the ${this.clock.length(all[1] - all[0])} in which ${this.model.machineName(0)} was traced; ` +
-        `the run has ${this.clock.length(this.view.length)}.`));
-    if (!this.body.childElementCount) put(h("p", { class: "quiet" }, "looking through the run…"));
+        `the history has ${this.clock.length(this.view.length)}.`));
+    if (!this.body.childElementCount) put(h("p", { class: "quiet" }, "looking through the history…"));
     if (this.has("why")) {
       const asked = this.verdictsAsked ?? this.why();
       this.verdictsAsked = null;
@@ -190,12 +190,12 @@ export class Panel {
 
   private async facts(put: (...e: HTMLElement[]) => void): Promise<void> {
     const select = h("select", {
-      "aria-label": "analysis",
+      "aria-label": "table",
       onchange: (e: Event) => {
         this.analysis = (e.target as HTMLSelectElement).value;
         this.update();
       },
-    }, ...this.model.run.analyses.map((a) =>
+    }, ...this.model.run.tables.map((a) =>
       h("option", { value: a.name, selected: a.name === this.analysis }, a.title)));
     const { begin, end, what } = this.window();
     const bar = h("p", {}, select, h("span", { class: "quiet" }, ` in ${what}`));
@@ -350,7 +350,7 @@ export class Panel {
       h("div", { class: "facts" }, h("h3", {}, "Machines"), h("table", {},
         h("thead", {}, h("tr", {}, ...titles.map((t) => h("th", {}, t)))), h("tbody", {}, ...machines))),
     ];
-    if (run.losses.length) out.push(this.losses());
+    if (run.gaps.length) out.push(this.gaps());
     if (run.left_out.length)
       out.push(h("div", { class: "facts" }, h("h3", {}, "Traces left out"), h("table", {},
         h("thead", {}, h("tr", {}, ...["name", "trace", "reason"].map((t) => h("th", {}, t)))),
@@ -370,8 +370,8 @@ export class Panel {
     return bounds.some((b) => b < 0) ? "unknown" : this.clock.length(Math.max(...bounds));
   }
 
-  private losses(): HTMLElement {
-    const rows = this.model.run.losses.slice(0, 100).map(([m, cpu, begin, end, events]) =>
+  private gaps(): HTMLElement {
+    const rows = this.model.run.gaps.slice(0, 100).map(([m, cpu, begin, end, events]) =>
       h("tr", {},
         h("td", { class: "number" }, h("button", {
           type: "button", class: "link", onclick: () => this.actions.jump(begin, end - begin),
@@ -380,7 +380,7 @@ export class Panel {
         h("td", {}, this.model.machineName(m)),
         h("td", { class: "number" }, cpu < 0 ? "all" : String(cpu)),
         h("td", { class: "number" }, events < 0 ? "not counted" : count(events))));
-    return h("div", { class: "facts" }, h("h3", {}, "Lost events"), h("table", {},
+    return h("div", { class: "facts" }, h("h3", {}, "Gaps"), h("table", {},
       h("thead", {}, h("tr", {}, ...["at", "for", "machine", "cpu", "events"].map((t) => h("th", {}, t)))),
       h("tbody", {}, ...rows)));
   }

@@ -20,10 +20,10 @@ export interface Phase {
   evidence: string;
 }
 
-/** Columns of the analyses boot and shutdown that add up to a phase's length. */
+/** Columns of the analyses boot and shutdown that add up to a stage's length. */
 const PARTS: readonly { column: string; title: string; colour: (t: Theme) => Rgb }[] = [
-  { column: "own", title: "own code", colour: (t) => t.modes[MODE.user] },
-  { column: "hypervisor", title: "KVM", colour: (t) => t.modes[MODE.hypervisor] },
+  { column: "guest_mode", title: "guest mode", colour: (t) => t.modes[MODE.user] },
+  { column: "kvm", title: "KVM", colour: (t) => t.modes[MODE.hypervisor] },
   { column: "vmm", title: "VMM", colour: (t) => t.modes[MODE.syscall] },
   { column: "host", title: "the host's doing", colour: (t) => t.vcpu[3] },
   { column: "waits", title: "waits", colour: (t) => t.vcpu[4] },
@@ -33,7 +33,7 @@ const PARTS: readonly { column: string; title: string; colour: (t: Theme) => Rgb
 function read(facts: Facts, what: Phase["what"]): Phase[] {
   const at = (name: string) => facts.columns.findIndex((c) => c.name === name);
   const [vm, phase, begin, length, waitsFor, doubt, evidence] =
-    ["vm", "phase", "begin", "length", "waits_for", "doubt", "evidence"].map(at);
+    ["vm", "stage", "begin", "length", "blocked_on", "doubt", "evidence"].map(at);
   const parts = PARTS.map((p) => at(p.column));
   return facts.rows.map((r) => ({
     vm: Number(r[vm]), what, name: String(r[phase]), begin: Number(r[begin]), length: Number(r[length]),
@@ -59,7 +59,7 @@ export class Phases implements Artist {
   async load(api: Api, length: number): Promise<void> {
     const list: Phase[] = [];
     for (const what of ["boot", "shutdown"] as const)
-      if (this.model.run.analyses.some((a) => a.name === what))
+      if (this.model.run.tables.some((a) => a.name === what))
         list.push(...read(await api.facts(what, 0, length, 1000, `phases-${what}`), what));
     this.list = list.filter((p) => p.length > 0);
   }
@@ -71,7 +71,7 @@ export class Phases implements Artist {
   rows(scene: Scene): void {
     const { pen, theme } = scene;
     for (const placed of scene.placed) {
-      if (placed.row.kind !== "phases") continue;
+      if (placed.row.kind !== "stages") continue;
       pen.fillStyle = css(theme.row);
       pen.fillRect(0, placed.y, scene.width, placed.height);
       for (const p of this.list) {
@@ -105,7 +105,7 @@ export class Phases implements Artist {
   }
 
   tip(_x: number, _y: number, hit: { kind: string; id: string; t: number } | null): HTMLElement[] | null {
-    if (hit?.kind !== "phases") return null;
+    if (hit?.kind !== "stages") return null;
     const p = this.list.find((q) => hit.id === rowId(q.what, this.model.machineName(q.vm)) &&
       hit.t >= q.begin && hit.t < q.begin + q.length);
     if (!p) return null;
@@ -115,7 +115,7 @@ export class Phases implements Artist {
       h("div", { class: "what" }, h("b", {}, p.name), h("span", {}, this.clock.length(p.length))),
       ...PARTS.map((part, i) => ({ part, ns: p.parts[i] })).filter(({ ns }) => ns > 0)
         .map(({ part, ns }) => line(part.title, this.clock.length(ns))),
-      ...(p.waitsFor ? [line("most for", p.waitsFor)] : []),
+      ...(p.waitsFor ? [line("blocked on", p.waitsFor)] : []),
       ...(p.doubt ? [line("end", `up to ${this.clock.length(p.doubt)} earlier`)] : []),
       ...(p.evidence ? [line("until", p.evidence)] : []),
     ];
@@ -129,7 +129,7 @@ export class Phases implements Artist {
       groups.set(title, [...(groups.get(title) ?? []), p]);
     }
     if (!groups.size)
-      return [h("p", { class: "quiet" }, "No VM was seen to start or to end in this run.")];
+      return [h("p", { class: "quiet" }, "No VM was seen to start or to end in this history.")];
     const legend = h("p", { class: "chart-legend" },
       ...PARTS.map((part) => h("span", { class: "key" }, swatch(part.colour(theme)), part.title)));
     return [legend, ...[...groups].map(([title, phases]) => this.group(theme, title, phases, jump))];

@@ -13,7 +13,7 @@ export interface Mask {
 
 export interface Row {
   id: string;
-  kind: "group" | "cpu" | "vcpu" | "task" | "thread" | "exits" | "phases" | "path";
+  kind: "group" | "cpu" | "vcpu" | "task" | "thread" | "exits" | "stages" | "path";
   depth: number;
   label: string;
   note: string; // small print behind the label
@@ -164,7 +164,7 @@ class Builder {
     for (const what of ["boot", "shutdown"] as const)
       if (this.options.phases(row, what))
         this.add({
-          id: rowId(what, m.name), kind: "phases", label: what === "boot" ? "Start" : "End", note: "phases",
+          id: rowId(what, m.name), kind: "stages", label: what === "boot" ? "Start" : "End", note: "stages",
           depth: depth + 1, machine: row,
         });
     const own = `o:${m.name}`;

@@ -104,7 +104,7 @@ export class FactTable {
       return h("li", {},
         h("span", { class: "cost" }, bar, h("span", { class: "over" }, this.text("ns", row[cost]))),
         from < 0 || to < 0 ? h("span", {}, this.text("text", row[why]))
-          : h("button", { type: "button", class: "link", title: "show the worst stretch", onclick: show },
+          : h("button", { type: "button", class: "link", title: "show the worst case", onclick: show },
             this.text("text", row[why])));
     };
     // The costliest; what stands below the list is not to be far away.

@@ -166,7 +166,7 @@ export class Tooltip {
       const { cause, irq, from, evidence } = at.wake;
       const by = from === null ? "" : ` from ${this.model.cpuLabel(from)}`;
       out.push(line("waits for", `${cause}${irq ? ` (${irq})` : ""}${by}`));
-      if (evidence) out.push(line("as told by", evidence));
+      if (evidence) out.push(line("as known from", evidence));
     }
     if (at.woken) out.push(...this.woken(at.woken, line));
     if (at.on !== undefined) out.push(line("on CPU", String(at.on)));

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What VMs are like: the profile of each, and groups of those that are alike, over any number of
+ * runs.  Two stages: what their time goes into; and within such a group, how often and how long. */
+#include "analysis/compare/cluster.h"
+#include "analysis/facts.h"
+#include "base/figure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum mix {
+	MIX_OWN,
+	MIX_KVM,
+	MIX_VMM,
+	MIX_HALTING,
+	MIX_NESTING,
+	MIX_OUTER_IRQ,
+	MIX_LOST,
+	MIX_TIMER,
+	MIX_DISK,
+	MIX_NETWORK,
+	MIX_IPI,
+	MIX_DEVICE,
+	MIX_OTHER,
+	NR_MIX
+};
+enum rate { RATE_EXITS, RATE_WAITS, RATE_WAIT_LENGTH, NR_RATES };
+
+/* Columns of fact vcpu_state that each part of the mix is the sum of. */
+static const struct {
+	const char *column;
+	enum mix part;
+} parts[] = {
+	{"user", MIX_OWN},
+	{"kernel", MIX_OWN},
+	{"guest", MIX_OWN},
+	{"nested", MIX_OWN},
+	{"kvm", MIX_KVM},
+	{"vmm", MIX_VMM},
+	{"halting", MIX_HALTING},
+	{"nesting", MIX_NESTING},
+	{"host_irq", MIX_OUTER_IRQ},
+	{"inherited_steal", MIX_LOST},
+	{"queued", MIX_LOST},
+	{"preempted", MIX_LOST},
+	{"throttled", MIX_LOST},
+	{"steal_unknown", MIX_LOST},
+	{"wait_timer", MIX_TIMER},
+	{"wait_disk", MIX_DISK},
+	{"wait_network", MIX_NETWORK},
+	{"wait_ipi", MIX_IPI},
+	{"wait_device", MIX_DEVICE},
+	{"wait_vmm", MIX_OTHER},
+	{"wait_host", MIX_OTHER},
+	{"wait_unknown", MIX_OTHER},
+};
+
+struct profile {
+	const char *run, *vm;
+	int64_t vcpus;
+	ns_t all_ns;	    /* the window, once per vCPU */
+	ns_t known_ns;	    /* of that */
+	double mix[NR_MIX]; /* of what is known, so that VMs can be compared */
+	bool is_ns;	    /* its run's time is in ns; else in cycles */
+	bool has_rates;	    /* they compare to those of the others: all are of one unit */
+	double rates[NR_RATES];
+	int kind, group;
+	double silhouette;
+};
+
+struct profiles {
+	struct profile *list; /* owned */
+	unsigned nr;
+};
+
+/* ---- one VM -------------------------------------------------------------------------------- */
+
+static bool is_of(const struct sonde_run *run, int64_t cpu, int64_t vm)
+{
+	struct sonde_cpu c;
+
+	return !sonde_cpu_get(run, cpu, &c) && c.machine == vm;
+}
+
+static void add_mix(struct profile *p, const struct sonde_run *run, int64_t vm,
+		    const struct sonde_facts *states)
+{
+	for (size_t row = 0; row < sonde_facts_nr_rows(states); row++) {
+		if (!is_of(run, facts_named(states, row, "vcpu").i, vm))
+			continue;
+		p->vcpus++;
+		p->all_ns += facts_named(states, row, "total").i;
+		for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+			ns_t time = facts_named(states, row, parts[i].column).i;
+
+			p->mix[parts[i].part] += (double)time;
+			p->known_ns += time;
+		}
+	}
+	for (unsigned i = 0; i < NR_MIX && p->known_ns; i++)
+		p->mix[i] /= (double)p->known_ns;
+}
+
+static void add_rates(struct profile *p, const struct sonde_run *run, int64_t vm,
+		      const struct sonde_facts *exits, const struct sonde_facts *waits)
+{
+	double seconds = (double)p->known_ns / 1e9; /* of vCPUs; or 10^9 cycles */
+	double slept = 0;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(exits); row++) {
+		if (facts_named(exits, row, "vm").i == vm)
+			p->rates[RATE_EXITS] += (double)facts_named(exits, row, "count").i;
+	}
+	for (size_t row = 0; row < sonde_facts_nr_rows(waits); row++) {
+		if (!is_of(run, facts_named(waits, row, "vcpu").i, vm))
+			continue;
+		p->rates[RATE_WAITS] += (double)facts_named(waits, row, "count").i;
+		slept += (double)facts_named(waits, row, "total").i;
+	}
+	if (p->rates[RATE_WAITS] > 0)
+		p->rates[RATE_WAIT_LENGTH] = slept / p->rates[RATE_WAITS];
+	p->rates[RATE_EXITS] /= seconds;
+	p->rates[RATE_WAITS] /= seconds;
+}
+
+static int add_run(struct profiles *ps, struct sonde_facts *out, struct sonde_run *run,
+		   const char *name, ns_t begin, ns_t end, struct error *err)
+{
+	struct sonde_facts *states = NULL, *exits = NULL, *waits = NULL;
+	int ret = analysis_facts(&states, run, &vcpu_state_analysis, begin, end, err);
+
+	if (!ret)
+		ret = analysis_facts(&exits, run, &exits_analysis, begin, end, err);
+	if (!ret)
+		ret = analysis_facts(&waits, run, &wait_analysis, begin, end, err);
+	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
+		struct profile p = {.run = arena_strdup(&out->arena, name),
+				    .is_ns = sonde_run_ticks_are_ns(run)};
+		struct sonde_machine m;
+		struct profile *grown;
+
+		sonde_machine_get(run, vm, &m);
+		p.vm = arena_strdup(&out->arena, m.name);
+		add_mix(&p, run, vm, states);
+		if (!p.known_ns)
+			continue;
+		add_rates(&p, run, vm, exits, waits);
+		grown = reallocarray(ps->list, ps->nr + 1, sizeof(*grown));
+		if (!grown || !p.run || !p.vm) {
+			ret = -ENOMEM;
+			ps->list = grown ? grown : ps->list;
+			break;
+		}
+		ps->list = grown;
+		ps->list[ps->nr++] = p;
+	}
+	sonde_facts_free(states);
+	sonde_facts_free(exits);
+	sonde_facts_free(waits);
+	return ret;
+}
+
+/* ---- groups -------------------------------------------------------------------------------- */
+
+struct work {
+	double *points;
+	int *group;
+	double *silhouette;
+	unsigned *of; /* numbers of the profiles that are looked at */
+};
+
+static void put_mix(const struct profile *p, double *point)
+{
+	memcpy(point, p->mix, sizeof(p->mix));
+}
+
+/* A doubling is a step, whatever the size. */
+static void put_rates(const struct profile *p, double *point)
+{
+	for (unsigned i = 0; i < NR_RATES; i++)
+		point[i] = log2(1 + p->rates[i]);
+}
+
+/* Cycles of a rate that nobody knows say nothing beside seconds. */
+static void find_comparable(struct profiles *ps)
+{
+	bool any_ns = false;
+
+	for (unsigned i = 0; i < ps->nr; i++)
+		any_ns |= ps->list[i].is_ns;
+	for (unsigned i = 0; i < ps->nr; i++)
+		ps->list[i].has_rates = ps->list[i].is_ns == any_ns;
+}
+
+/* Those of one kind whose rates do not compare: one group; returns the first number not used. */
+static int without_rates(struct profiles *ps, int kind, int first)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < ps->nr; i++) {
+		if (ps->list[i].kind != kind || ps->list[i].has_rates)
+			continue;
+		ps->list[i].group = first;
+		any = true;
+	}
+	return first + any;
+}
+
+/* Of one kind: groups by how often and how long; returns the first group's number not used. */
+static int second_stage(struct profiles *ps, struct work *w, int kind, int first)
+{
+	unsigned nr = 0;
+	int groups;
+
+	for (unsigned i = 0; i < ps->nr; i++) {
+		if (ps->list[i].kind != kind || !ps->list[i].has_rates)
+			continue;
+		put_rates(&ps->list[i], w->points + (size_t)nr * NR_RATES);
+		w->of[nr++] = i;
+	}
+	groups = cluster(w->points, nr, NR_RATES, w->group, w->silhouette);
+	if (groups < 0)
+		return groups;
+	for (unsigned i = 0; i < nr; i++) {
+		ps->list[w->of[i]].group = first + w->group[i];
+		/* What says less about it: that it is of this kind, or of this group. */
+		if (groups > 1 && w->silhouette[i] < ps->list[w->of[i]].silhouette)
+			ps->list[w->of[i]].silhouette = w->silhouette[i];
+	}
+	return without_rates(ps, kind, first + groups);
+}
+
+static int find_groups(struct profiles *ps)
+{
+	struct work w = {
+		.points = calloc((size_t)ps->nr * NR_MIX + 1, sizeof(*w.points)),
+		.group = calloc(ps->nr + 1, sizeof(*w.group)),
+		.silhouette = calloc(ps->nr + 1, sizeof(*w.silhouette)),
+		.of = calloc(ps->nr + 1, sizeof(*w.of)),
+	};
+	int kinds = -ENOMEM, next = 0;
+
+	find_comparable(ps);
+	if (w.points && w.group && w.silhouette && w.of) {
+		for (unsigned i = 0; i < ps->nr; i++)
+			put_mix(&ps->list[i], w.points + (size_t)i * NR_MIX);
+		kinds = cluster(w.points, ps->nr, NR_MIX, w.group, w.silhouette);
+		for (unsigned i = 0; i < ps->nr; i++) {
+			ps->list[i].kind = w.group[i];
+			ps->list[i].silhouette = w.silhouette[i];
+		}
+	}
+	for (int kind = 0; kind < kinds && next >= 0; kind++)
+		next = second_stage(ps, &w, kind, next);
+	free(w.points);
+	free(w.group);
+	free(w.silhouette);
+	free(w.of);
+	return kinds < 0 ? kinds : next < 0 ? next : 0;
+}
+
+/* ---- facts --------------------------------------------------------------------------------- */
+
+static void add_row(struct sonde_facts *out, const struct profile *p)
+{
+	union sonde_cell row[7 + NR_MIX + NR_RATES];
+	double known = p->all_ns > 0 ? (double)p->known_ns / (double)p->all_ns : 0;
+	unsigned n = 0;
+
+	row[n++] = cell_str(p->vm);
+	row[n++] = cell_str(p->run);
+	row[n++] = cell_int(p->group + 1);
+	row[n++] = cell_int(figure_round(p->silhouette * 1e6));
+	row[n++] = cell_int(p->vcpus);
+	for (unsigned i = 0; i < NR_MIX; i++)
+		row[n++] = cell_int(figure_round(p->mix[i] * known * 1e6));
+	row[n++] = cell_int(figure_round((1 - known) * 1e6));
+	for (unsigned i = 0; i < NR_RATES; i++)
+		row[n++] = cell_int(p->has_rates ? figure_round(p->rates[i]) : -1);
+	row[n++] = cell_str(!p->has_rates ? "" : p->is_ns ? "per s" : "per 10^9 cycles");
+	facts_add(out, row);
+}
+
+static const struct sonde_column columns[] = {
+	{"vm", "VM", SONDE_COL_STRING, "virtual machine"},
+	{"history", "HISTORY", SONDE_COL_STRING,
+	 "the history that it is in, when there are several"},
+	{"group", "GROUP", SONDE_COL_INT, "VMs of one group behave alike"},
+	{"silhouette", "FIT", SONDE_COL_PPM,
+	 "its silhouette: near 100% it belongs to its group clearly, below 0 it does not; 0 where "
+	 "all "
+	 "are of one group"},
+	{"vcpus", "VCPUS", SONDE_COL_INT, "that it has"},
+	{"guest_mode", "GUEST MODE", SONDE_COL_PPM,
+	 "of the window, once per vCPU, as all that follows: its code ran, VMs in it included"},
+	{"kvm", "KVM", SONDE_COL_PPM, "its hypervisor worked for it"},
+	{"vmm", "VMM", SONDE_COL_PPM, "its VMM's user space handled an exit"},
+	{"halting", "HALTING", SONDE_COL_PPM,
+	 "its hypervisor polled, put it to sleep or woke it up"},
+	{"nesting", "NESTING", SONDE_COL_PPM,
+	 "hypervisors worked for the vCPUs it was on, or for VMs in it"},
+	{"host_irq", "HOST IRQ", SONDE_COL_PPM, "hardirqs and softirqs of its hosts"},
+	{"total_steal", "TOTAL STEAL", SONDE_COL_PPM, "steal time and inherited steal"},
+	{"timer", "TIMER", SONDE_COL_PPM, "it waited for a timer"},
+	{"disk", "DISK", SONDE_COL_PPM, "for a disk"},
+	{"network", "NETWORK", SONDE_COL_PPM, "for the network"},
+	{"ipi", "IPI", SONDE_COL_PPM, "for another of its vCPUs"},
+	{"device", "DEVICE", SONDE_COL_PPM, "for another device"},
+	{"other", "OTHER", SONDE_COL_PPM, "for its VMM, its host, or what is not known"},
+	{"unknown", "UNKNOWN", SONDE_COL_PPM, "not known, or after its end"},
+	{"exits", "EXITS/S", SONDE_COL_INT,
+	 "exits per second of a vCPU's time; -1 in a history whose unit is cycles, beside one in ns"},
+	{"waits", "WAITS/S", SONDE_COL_INT, "waits, likewise"},
+	{"wait_length", "WAIT", SONDE_COL_NS, "mean length of a wait, likewise"},
+	{"unit", "RATES", SONDE_COL_STRING,
+	 "of these rates: per s, or, when the unit of no history is ns, per 10^9 cycles"},
+};
+
+static int add_groups(struct sonde_facts *out, struct profiles *ps)
+{
+	int ret = find_groups(ps);
+
+	for (unsigned i = 0; i < ps->nr && !ret; i++)
+		add_row(out, &ps->list[i]);
+	return ret;
+}
+
+static int find_vms(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+		    struct error *err)
+{
+	struct profiles ps = {0};
+	struct error inner = {0};
+	int ret = add_run(&ps, out, run, "", begin, end, &inner);
+
+	if (!ret)
+		ret = add_groups(out, &ps);
+	free(ps.list);
+	return ret ? fail(err, ret, "%s", *inner.text ? inner.text : "out of memory") : 0;
+}
+
+const struct analysis vms_analysis = {
+	{"vms", "What VMs are like",
+	 "the profile of each VM: what its vCPUs' time went into, how often it exits and waits; "
+	 "and groups "
+	 "of VMs that are alike",
+	 columns, ARRAY_SIZE(columns)},
+	find_vms,
+};
+
+int sonde_vms(struct sonde_facts **out, struct sonde_run *const *runs, const char *const *names,
+	      unsigned nr, struct sonde_error *err)
+{
+	struct sonde_facts *f = calloc(1, sizeof(*f));
+	struct error inner = {0};
+	struct profiles ps = {0};
+	struct error text = {0};
+	int ret = f ? 0 : -ENOMEM;
+
+	*out = NULL;
+	if (f)
+		f->analysis = &vms_analysis.public;
+	for (unsigned i = 0; i < nr && !ret; i++) {
+		int64_t begin, end;
+
+		sonde_run_traced(runs[i], &begin, &end);
+		ret = add_run(&ps, f, runs[i], names[i], begin, end, &inner);
+	}
+	if (!ret)
+		ret = add_groups(f, &ps);
+	free(ps.list);
+	if (!ret && f->no_memory)
+		ret = -ENOMEM;
+	if (ret) {
+		sonde_facts_free(f);
+		fail(&text, ret, "%s", *inner.text ? inner.text : "out of memory");
+		return run_error(err, ret, &text);
+	}
+	*out = f;
+	return 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hypervisors cost: time and exits per VM, and per exit reason. */
+#include "analysis/exits/hypervisor.h"
+#include "analysis/exits/exit_sums.h"
+#include "analysis/sched/usage.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- per exit reason ----------------------------------------------------------------------- */
+
+static int find_exit_reasons(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			     struct error *err)
+{
+	const struct hypervisor_work *work;
+	int ret = hypervisor_work_get(&work, run, begin, end, err);
+
+	for (size_t i = 0; !ret && i < work->exits.nr; i++) {
+		const struct hypervisor_exits *e = keyed_sum_at(&work->exits, i);
+		const int64_t *key = keyed_cells(&work->exits, i);
+		union sonde_cell row[] = {
+			cell_int(key[HYPERVISOR_VM]),
+			cell_int(key[HYPERVISOR_BY]),
+			cell_int(key[HYPERVISOR_REASON]),
+			cell_str(e->name),
+			cell_int((int64_t)e->count),
+			cell_int((int64_t)e->maybe_more),
+			cell_int(e->time_ns),
+			cell_int(e->count ? e->time_ns / (ns_t)e->count : -1),
+			cell_int(e->longest_ns),
+		};
+
+		facts_add(out, row);
+	}
+	facts_sort(out, "total");
+	return ret;
+}
+
+static const struct sonde_column reason_columns[] = {
+	{"vm", "VM", SONDE_COL_MACHINE,
+	 "whose vCPU exited; unknown: a nested VM's, not known which"},
+	{"by", "HANDLED BY", SONDE_COL_MACHINE, "machine whose hypervisor did the work"},
+	{"reason", "CODE", SONDE_COL_INT, "exit reason as the hardware gives it"},
+	{"name", "EXIT REASON", SONDE_COL_STRING, "its name"},
+	{"count", "EXITS", SONDE_COL_INT,
+	 "exits that the window has handling time of, at least; with nesting, each traced hypervisor counts "
+	 "its own"},
+	{"maybe_more", "MAYBE MORE", SONDE_COL_INT,
+	 "so many more there may be: exits before and after a gap "
+	 "count once where nothing tells them apart"},
+	{"total", "HYPERVISOR", SONDE_COL_NS,
+	 "CPU time of KVM and the VMM: sleep and others' work do not count"},
+	{"mean", "MEAN", SONDE_COL_NS, "per exit that is counted"},
+	{"longest", "LONGEST", SONDE_COL_NS, "longest on one physical CPU"},
+};
+
+const struct analysis exit_reason_analysis = {
+	{"exit_reason", "Hypervisor overhead by exit reason",
+	 "time in KVM and the VMM's thread between VM exit and VM entry, interrupts and other "
+	 "threads not counted",
+	 reason_columns, ARRAY_SIZE(reason_columns)},
+	find_exit_reasons,
+};
+
+/* ---- per VM -------------------------------------------------------------------------------- */
+
+struct vm_cost {
+	ns_t guest_ns;	    /* the VM's own code and that of all VMs in it */
+	ns_t hypervisor_ns; /* for its vCPUs, by its direct and indirect hosts */
+	uint64_t
+		exits[SONDE_LAYERS_MAX]; /* by the level of the machine whose hypervisor saw them */
+};
+
+struct costs {
+	struct sonde_run *run;
+	struct vm_cost *list; /* owned, by machine */
+};
+
+/* NULL: there is no such machine. */
+static struct vm_cost *cost_of(const struct costs *c, int64_t machine)
+{
+	return machine >= 0 && machine < sonde_nr_machines(c->run) ? &c->list[machine] : NULL;
+}
+
+/*
+ * Exits of a machine's code, as fact "exits" counts them.  With nesting each hypervisor around it
+ * that has a trace sees the same exit, so they are counted per level of these, and the one that saw
+ * most tells: that is the outermost, to which all of them come, unless its trace has a gap.
+ */
+static void add_exits(const struct costs *c, const struct exit_sums *s)
+{
+	for (size_t i = 0; i < s->reasons.nr; i++) {
+		const struct exit_reason *sum = keyed_sum_at(&s->reasons, i);
+		const int64_t *key = keyed_cells(&s->reasons, i);
+		struct vm_cost *cost = cost_of(c, key[REASON_FROM]);
+		struct sonde_machine m;
+
+		if (cost && !sonde_machine_get(c->run, key[REASON_VM], &m))
+			cost->exits[m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1] +=
+				sum->lengths->count;
+	}
+}
+
+static uint64_t most_exits(const struct vm_cost *cost)
+{
+	uint64_t most = 0;
+
+	for (unsigned level = 0; level < SONDE_LAYERS_MAX; level++)
+		most = cost->exits[level] > most ? cost->exits[level] : most;
+	return most;
+}
+
+/* What runs in a VM runs in all those around it. */
+static void add_guest_time(const struct costs *c, const struct usages *u)
+{
+	for (size_t i = 0; i < u->nr; i++) {
+		int64_t machine = u->list[i].context->machine;
+		struct sonde_machine m;
+
+		for (; machine > 0 && !sonde_machine_get(c->run, machine, &m); machine = m.parent)
+			c->list[machine].guest_ns += u->list[i].time_ns;
+	}
+}
+
+static void add_hypervisor_time(const struct costs *c, const struct hypervisor_work *work)
+{
+	for (size_t i = 0; i < work->exits.nr; i++) {
+		const struct hypervisor_exits *e = keyed_sum_at(&work->exits, i);
+		struct vm_cost *cost = cost_of(c, keyed_cells(&work->exits, i)[HYPERVISOR_VM]);
+
+		if (cost)
+			cost->hypervisor_ns += e->time_ns;
+	}
+}
+
+/* A hypervisor without a trace does not show: its work counts as its machine's own code. */
+static const char *cost_note(struct sonde_facts *out, struct sonde_run *run, int64_t parent)
+{
+	struct sonde_machine m;
+	char text[200];
+	char *kept;
+
+	for (; parent > 0 && !sonde_machine_get(run, parent, &m); parent = m.parent) {
+		if (m.traced)
+			continue;
+		snprintf(text, sizeof(text), "at least: %s has no trace", m.name);
+		kept = arena_strdup(&out->arena, text);
+		out->no_memory |= !kept;
+		return kept ? kept : "";
+	}
+	return "";
+}
+
+static int find_costs(const struct costs *c, ns_t begin, ns_t end, struct error *err)
+{
+	const struct hypervisor_work *work;
+	const struct exit_sums *sums;
+	const struct usages *u;
+	int ret = hypervisor_work_get(&work, c->run, begin, end, err);
+
+	if (!ret)
+		add_hypervisor_time(c, work);
+	if (!ret)
+		ret = exit_sums_get(&sums, c->run, begin, end, err);
+	if (!ret)
+		add_exits(c, sums);
+	if (!ret)
+		ret = usages_get(&u, c->run, begin, end, err);
+	if (!ret)
+		add_guest_time(c, u);
+	return ret;
+}
+
+static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+			   struct error *err)
+{
+	struct costs c = {run, calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*c.list))};
+	int ret = c.list ? find_costs(&c, begin, end, err) : fail(err, -ENOMEM, "out of memory");
+
+	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
+		const struct vm_cost *cost = &c.list[vm];
+		struct sonde_machine m;
+
+		sonde_machine_get(run, vm, &m);
+		facts_add(out, (union sonde_cell[]){
+				       cell_int(vm),
+				       cell_int(m.parent),
+				       cell_int(cost->guest_ns),
+				       cell_int(cost->hypervisor_ns),
+				       cell_int(share_ppm(cost->hypervisor_ns,
+							  cost->guest_ns + cost->hypervisor_ns)),
+				       cell_int((int64_t)most_exits(cost)),
+				       cell_str(cost_note(out, run, m.parent)),
+			       });
+	}
+	free(c.list);
+	facts_sort(out, "hypervisor");
+	return ret;
+}
+
+static const struct sonde_column vm_columns[] = {
+	{"vm", "VM", SONDE_COL_MACHINE, "virtual machine"},
+	{"parent", "IN", SONDE_COL_MACHINE, "machine it runs in"},
+	{"guest", "GUEST MODE", SONDE_COL_NS, "time its code ran, nested VMs included"},
+	{"hypervisor", "HYPERVISOR", SONDE_COL_NS,
+	 "time in KVM and the VMM on behalf of its vCPUs"},
+	{"share", "OVERHEAD", SONDE_COL_PPM, "hypervisor / (hypervisor + guest mode)"},
+	{"exits", "EXITS", SONDE_COL_INT,
+	 "exits of its code, as \"exits\" has them; with nesting, each of them once"},
+	{"note", "NOTE", SONDE_COL_STRING,
+	 "\"at least\": a host of it has no trace, so the work of that hypervisor is not "
+	 "known"},
+};
+
+const struct analysis hypervisor_analysis = {
+	{"hypervisor", "Hypervisor overhead by VM", "what running each VM cost beside its own code",
+	 vm_columns, ARRAY_SIZE(vm_columns)},
+	find_hypervisor,
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLOCK_BOUNDS_TIGHTEN_H
+#define CLOCK_BOUNDS_TIGHTEN_H
+
+#include "clock/bounds/contain.h"
+
+/* A guest CPU's events, and when its vCPU may have run, in the target clock's ticks. */
+struct contained {
+	const struct tick_list *events;
+	struct ranges ranges; /* owned */
+};
+
+struct contained_list {
+	struct contained *list; /* owned */
+	size_t nr, room;
+};
+
+/*
+ * Tightens @model by containment, round by round, until it gains little more.  @base are the
+ * constraints that hold anyway (may be empty), sorted; they are used in every round.  The
+ * model's figures are brought up to date.  0, also when nothing could be gained.
+ */
+int tighten(struct clock_model *model, const struct constraints *base,
+	    const struct contained_list *c, const struct fit_options *opt, struct error *err);
+
+void contained_release(struct contained_list *l);
+
+#endif

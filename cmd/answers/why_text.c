@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verdicts as text: alike ones together, and what cannot be known behind them. */
+#include "cmd/answers/why_text.h"
+
+#include "analysis/longest.h"
+#include "base/units.h"
+#include "cmd/common/missing.h"
+#include "cmd/common/time_window.h"
+#include "report/missing.h"
+#include "report/paragraph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What to look at. */
+static void print_place(const struct invocation *inv, const struct question *q, size_t row)
+{
+	char place[PLACE_TEXT];
+
+	fprintf(inv->screen.out, "%11s--time %s\n", "",
+		place_text(place, q->run, verdict_cell(q, row, q->begin).i,
+			   verdict_cell(q, row, q->end).i));
+}
+
+/* ---- of one cause -------------------------------------------------------------------------- */
+
+/* A thread's name, which others may have, too; "" when there is none. */
+static const char *name_of(const struct question *q, int64_t thread)
+{
+	struct sonde_thread t;
+
+	return sonde_thread_get(q->run, thread, &t) ? "" : t.comm;
+}
+
+/* Two verdicts of one kind about the same vCPU, or about threads of one name, with one greatest
+ * cause. */
+static bool are_alike(const struct question *q, size_t a, size_t b)
+{
+	static const char *const same[] = {"machine", "culprit_machine", "culprit_cpu", "mode"};
+	bool about_thread = !strcmp(verdict_cell(q, a, q->kind).s, "thread");
+
+	if (strcmp(verdict_cell(q, a, q->kind).s, verdict_cell(q, b, q->kind).s) ||
+	    (!about_thread && verdict_cell(q, a, q->vcpu).i != verdict_cell(q, b, q->vcpu).i))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
+		int column = sonde_facts_column(q->facts, same[i]);
+
+		if (verdict_cell(q, a, column).i != verdict_cell(q, b, column).i)
+			return false;
+	}
+	return !strcmp(verdict_cell(q, a, q->cause).s, verdict_cell(q, b, q->cause).s) &&
+	       !strcmp(name_of(q, verdict_cell(q, a, q->culprit).i),
+		       name_of(q, verdict_cell(q, b, q->culprit).i)) &&
+	       (!about_thread || !strcmp(name_of(q, verdict_cell(q, a, q->thread).i),
+					 name_of(q, verdict_cell(q, b, q->thread).i)));
+}
+
+/* Those that are told together with another, the worst of them. */
+struct group {
+	size_t more;
+	int64_t cost, least; /* of all; the least of the others */
+};
+
+/* Of a thread that waited only where it is not known who ran nothing is found. */
+static bool has_cost(const struct question *q, size_t row)
+{
+	return !verdict_is_unknown(q, row) && !verdict_is_attempt(q, row) &&
+	       verdict_cell(q, row, q->cost).i > 0 && verdict_is_wanted(q, row);
+}
+
+/* Marks them in @told: rows come most costly first. */
+static struct group group_of(const struct question *q, size_t row, bool *told)
+{
+	struct group g = {.cost = verdict_cell(q, row, q->cost).i};
+
+	for (size_t i = row + 1; i < sonde_facts_nr_rows(q->facts); i++) {
+		if (told[i] || !has_cost(q, i) || !are_alike(q, row, i))
+			continue;
+		told[i] = true;
+		g.more++;
+		g.cost += verdict_cell(q, i, q->cost).i;
+		g.least = verdict_cell(q, i, q->cost).i;
+	}
+	return g;
+}
+
+/* Of several verdicts without a main cause nothing says that it is the same one. */
+static const char *what_they_share(const struct question *q, size_t row, bool about_thread)
+{
+	int machine = sonde_facts_column(q->facts, "culprit_machine");
+	bool is_known = verdict_cell(q, row, machine).i >= 0 || *verdict_cell(q, row, q->cause).s;
+
+	if (about_thread)
+		return is_known ? "with the same main culprit" : "whose main culprit is not known";
+	return is_known ? "with the same main cause" : "whose main cause is not known";
+}
+
+static void print_group(const struct invocation *inv, const struct question *q, size_t row,
+			const struct group *g)
+{
+	bool is_ns = sonde_run_ticks_are_ns(q->run);
+	bool about_thread = !strcmp(verdict_cell(q, row, q->kind).s, "thread");
+	char text[400], nr[UNIT_TEXT], all[UNIT_TEXT], least[UNIT_TEXT];
+	const struct why_options *opt = inv->values;
+
+	if (!g->more)
+		return;
+	unit_count(nr, (int64_t)g->more + 1);
+	unit_length(all, g->cost, is_ns);
+	unit_length(least, g->least, is_ns);
+	if (opt->slower_than)
+		snprintf(text, sizeof(text),
+			 "It is the longest of %s such delays %s: %s in all, the shortest %s.", nr,
+			 what_they_share(q, row, false), all, least);
+	else
+		snprintf(text, sizeof(text),
+			 "It is the worst of %s %s %s: %s in all, the least of them %s.", nr,
+			 about_thread ? "threads of this name" : "verdicts of this kind",
+			 what_they_share(q, row, about_thread), all, least);
+	paragraph_print(&inv->screen, "           ", text);
+}
+
+static void print_row(const struct invocation *inv, const struct question *q, size_t row)
+{
+	char lead[UNIT_TEXT + 4], cost[UNIT_TEXT];
+
+	snprintf(
+		lead, sizeof(lead), "%9s  ",
+		unit_length(cost, verdict_cell(q, row, q->cost).i, sonde_run_ticks_are_ns(q->run)));
+	paragraph_print(&inv->screen, lead, verdict_cell(q, row, q->text).s);
+}
+
+#define TOP_DEFAULT 10
+
+static size_t print_costs(const struct invocation *inv, const struct question *q, uint64_t top)
+{
+	const struct why_options *opt = inv->values;
+	bool *told = calloc(sonde_facts_nr_rows(q->facts) + 1, sizeof(*told));
+	size_t more = 0;
+	size_t shown = 0;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts) && told; row++) {
+		struct group g;
+
+		if (told[row] || !has_cost(q, row))
+			continue;
+		if (shown == top) {
+			more++;
+			continue;
+		}
+		shown++;
+		g = group_of(q, row, told);
+		fputc('\n', inv->screen.out);
+		print_row(inv, q, row);
+		print_group(inv, q, row, &g);
+		print_place(inv, q, row);
+	}
+	free(told);
+	if (more)
+		fprintf(inv->screen.out, "\n... and %zu more that %s (-n shows more)\n", more,
+			opt->slower_than ? "were shorter" : "cost less");
+	return shown;
+}
+
+/* That there may be more delays than those that are looked at. */
+static void print_limit(const struct invocation *inv, const struct question *q)
+{
+	size_t nr = sonde_facts_nr_rows(q->facts);
+	char text[200], least[UNIT_TEXT];
+
+	if (nr < LONGEST_MAX || verdict_cell(q, nr - 1, q->cost).i < q->slower_than)
+		return;
+	snprintf(
+		text, sizeof(text),
+		"Only the %d longest delays of the window are looked at, the shortest of them %s: --time narrows it.",
+		LONGEST_MAX,
+		unit_length(least, verdict_cell(q, nr - 1, q->cost).i,
+			    sonde_run_ticks_are_ns(q->run)));
+	fputc('\n', inv->screen.out);
+	paragraph_print(&inv->screen, "", text);
+}
+
+/* ---- what cannot be known ------------------------------------------------------------------- */
+
+/* What a sentence says after whom it is about, and how much. */
+static const char *reason_of(const struct question *q, size_t row)
+{
+	const char *text = verdict_cell(q, row, q->text).s, *colon = strstr(text, ": ");
+
+	return colon ? colon : text;
+}
+
+static bool have_same_reason(const struct question *q, size_t a, size_t b)
+{
+	static const char *const told_of_many[] = {"vcpus", "lost",	"trace",
+						   "clock", "syscalls", "waits"};
+	const char *what = verdict_cell(q, a, q->cause).s;
+	bool of_many = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(told_of_many); i++)
+		of_many |= !strcmp(what, told_of_many[i]);
+	return of_many && !strcmp(what, verdict_cell(q, b, q->cause).s) &&
+	       !strcmp(reason_of(q, a), reason_of(q, b)) &&
+	       !verdict_cell(q, a, q->culprit_time).i == !verdict_cell(q, b, q->culprit_time).i;
+}
+
+/* Whom a row is about, and how much of it is not known. */
+static void put_whom(FILE *out, const struct question *q, size_t row)
+{
+	int64_t time = verdict_cell(q, row, q->culprit_time).i,
+		events = verdict_cell(q, row, q->count).i;
+	char text[UNIT_TEXT];
+	struct sonde_machine m;
+	struct sonde_cpu cpu;
+
+	if (!sonde_machine_get(q->run, verdict_cell(q, row, q->machine).i, &m))
+		fputs(m.name, out);
+	if (!sonde_cpu_get(q->run, verdict_cell(q, row, q->vcpu).i, &cpu))
+		fprintf(out, " vCPU %d", cpu.number);
+	if (time)
+		fprintf(out, " (%s)", unit_length(text, time, sonde_run_ticks_are_ns(q->run)));
+	else if (!strcmp(verdict_cell(q, row, q->cause).s, "lost") && events)
+		fprintf(out, " (%s events)", unit_count(text, events));
+}
+
+/* The row's sentence, and who else it is said of; marks these in @told.  Owned by the caller; NULL:
+ * no memory. */
+static char *unknown_text(const struct question *q, size_t row, bool *told)
+{
+	size_t len, last = row;
+	char *text = NULL;
+	const char *between = " The same goes for ";
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return NULL;
+	fputs(verdict_cell(q, row, q->text).s, out);
+	for (size_t i = row + 1; i < sonde_facts_nr_rows(q->facts); i++) {
+		if (told[i] || !verdict_is_unknown(q, i) || !verdict_is_wanted(q, i) ||
+		    !have_same_reason(q, row, i))
+			continue;
+		told[i] = true;
+		if (last != row) {
+			fputs(between, out);
+			put_whom(out, q, last);
+			between = ", ";
+		}
+		last = i;
+	}
+	if (last != row) {
+		fputs(*between == ',' ? " and " : between, out);
+		put_whom(out, q, last);
+		fputc('.', out);
+	}
+	return fclose(out) ? NULL : text;
+}
+
+static void print_unknown(const struct invocation *inv, const struct question *q)
+{
+	bool *told = calloc(sonde_facts_nr_rows(q->facts) + 1, sizeof(*told));
+	bool any = false;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts) && told; row++) {
+		char *text;
+
+		if (told[row] || !verdict_is_unknown(q, row) || !verdict_is_wanted(q, row))
+			continue;
+		if (!any)
+			screen_title(&inv->screen, "What cannot be known");
+		any = true;
+		text = unknown_text(q, row, told);
+		paragraph_print(&inv->screen, "- ", text ? text : verdict_cell(q, row, q->text).s);
+		free(text);
+	}
+	free(told);
+}
+
+/* ---- what was refused ----------------------------------------------------------------------- */
+
+static void print_attempts(const struct invocation *inv, const struct question *q)
+{
+	bool any = false;
+
+	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
+		if (!verdict_is_attempt(q, row) || !verdict_is_wanted(q, row))
+			continue;
+		if (!any)
+			screen_title(&inv->screen, "What was refused");
+		any = true;
+		paragraph_print(&inv->screen, "- ", verdict_cell(q, row, q->text).s);
+	}
+}
+
+/* ---- no verdict ----------------------------------------------------------------------------- */
+
+/* Where nobody knows what ran, nobody knows what was delayed. */
+static void print_nothing(const struct invocation *inv, const struct question *q, int64_t begin,
+			  int64_t end)
+{
+	const struct why_options *opt = inv->values;
+	struct not_known of;
+
+	if (not_known_find(&of, q->run, begin, end) || (of.time_ns && of.time_ns == of.all_ns)) {
+		fputs("\nSteal time and run-queue delay are not known: no trace shows what CPUs ran.\n",
+		      inv->screen.out);
+		return;
+	}
+	fprintf(inv->screen.out, "\n%s%s was delayed%s.\n",
+		of.time_ns ? "As far as the traces show, nothing" : "Nothing",
+		opt->task ? " of that name" : "", opt->slower_than ? " that long" : "");
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+void why_print_text(const struct invocation *inv, const struct question *q, int64_t begin,
+		    int64_t end)
+{
+	const struct why_options *opt = inv->values;
+	bool is_ns = sonde_run_ticks_are_ns(q->run);
+	char from[UNIT_TEXT], length[UNIT_TEXT];
+	struct sonde_machine l0;
+
+	sonde_machine_get(q->run, 0, &l0);
+	screen_say(&inv->screen, "%s: %s%s from %s, ", l0.name,
+		   unit_length(length, end - begin, is_ns), inv->common.time ? "" : " traced",
+		   unit_time(from, begin, is_ns));
+	if (opt->slower_than)
+		fprintf(inv->screen.out, "delays of %s or more, longest first\n",
+			unit_length(length, q->slower_than, is_ns));
+	else
+		fputs("most costly first\n", inv->screen.out);
+	missing_print(inv, q->run, begin, end);
+	if (!print_costs(inv, q, opt->top ? opt->top : TOP_DEFAULT))
+		print_nothing(inv, q, begin, end);
+	if (opt->slower_than)
+		print_limit(inv, q);
+	print_attempts(inv, q);
+	print_unknown(inv, q);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/read/reader.h"
+
+static const char *const kind_names[PART_KIND_MAX] = {
+	[PART_SLICE] = "changes",	[PART_GROUP] = "changes and a snapshot",
+	[PART_NAMES] = "names",		[PART_SUMMARY] = "summaries for pictures",
+	[PART_TOTALS] = "sums of time", [PART_INDEX] = "index",
+};
+
+int history_verify(const struct history *h,
+		   void (*bad)(const struct history_damage *damage, void *data), void *data)
+{
+	uint64_t end = h->of->file.len_bytes - (h->complete ? TRAILER_BYTES : 0);
+	uint64_t at = FILE_HEADER_BYTES;
+	int nr = 0;
+
+	while (at < end) {
+		struct history_damage damage = {.offset_bytes = at};
+		unsigned kind;
+		struct part p;
+
+		if (part_open(&h->of->file, at, false, &kind, &p)) {
+			/* An incomplete file may well end inside a part: no news. */
+			if (!h->complete)
+				return nr;
+			damage.len_bytes = end - at;
+			bad(&damage, data);
+			return nr + 1;
+		}
+		if (part_open(&h->of->file, at, true, &kind, &p)) {
+			kind &= 0xffff & ~PART_PACKED;
+			damage.len_bytes = PART_HEADER_BYTES + p.len_bytes;
+			damage.what = kind < PART_KIND_MAX ? kind_names[kind] : NULL;
+			damage.begin = p.begin;
+			damage.end = p.end;
+			bad(&damage, data);
+			nr++;
+		}
+		at += PART_HEADER_BYTES + ((p.len_bytes + 7) & ~7ull);
+	}
+	return nr;
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sonde/check.h"
+#include "libsonde/coverage.h"
+#include "libsonde/inputs/find.h"
+#include "libsonde/holes.h"
+#include "analysis/facts.h"
+#include "query/run.h"
+#include "base/figure.h"
+#include "base/units.h"
+#include "channel/reader.h"
+#include "channel/stolen.h"
+#include "source/origin.h"
+#include "source/cover.h"
+#include "source/trace.h"
+#include "sonde/analyze.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FINDINGS_PER_KIND 20
+
+struct check {
+	void (*finding)(enum sonde_finding kind, const char *text, void *data);
+	void *data;
+	struct sonde_check_result *result;
+	bool ticks_are_ns;
+	int damaged;	     /* parts of a history's file */
+	unsigned unreadable; /* its attributes, because of them */
+	char first[200];     /* of these */
+};
+
+static void __attribute__((format(printf, 2, 3))) find(struct check *c, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	c->finding(SONDE_FAULT, text, c->data);
+}
+
+/* ---- histories ----------------------------------------------------------------------------- */
+
+struct walk {
+	struct check *check;
+	struct sonde_run *run;
+	attr_t attr;
+	ns_t expected; /* where the next interval must begin */
+	ns_t covered;
+	uint64_t nr;
+	unsigned broken;
+};
+
+static void attr_path(const struct history *h, attr_t attr, char *buf, size_t room)
+{
+	attr_t parent = history_parent(h, attr);
+	size_t used = 0;
+
+	*buf = '\0';
+	if (attr == ATTR_ROOT)
+		return;
+	if (parent != ATTR_ROOT && parent != ATTR_NONE) {
+		attr_path(h, parent, buf, room);
+		used = strlen(buf);
+	}
+	if (used < room)
+		snprintf(buf + used, room - used, "%s%s", used ? "/" : "",
+			 history_attr_name(h, attr));
+}
+
+static bool check_interval(const struct sonde_interval *i, void *data)
+{
+	struct walk *w = data;
+	char path[200];
+
+	w->nr++;
+	if ((i->begin != w->expected && w->nr > 1) || i->end <= i->begin) {
+		if (++w->broken <= FINDINGS_PER_KIND) {
+			attr_path(w->run->history, w->attr, path, sizeof(path));
+			find(w->check,
+			     "%s: interval [%lld, %lld) does not join the one before, which ends "
+			     "at "
+			     "%lld",
+			     path, (long long)i->begin, (long long)i->end, (long long)w->expected);
+		}
+	}
+	w->expected = i->end;
+	w->covered += i->end - i->begin;
+	return true;
+}
+
+static void check_attr(struct check *c, struct sonde_run *run, attr_t attr)
+{
+	ns_t begin = sonde_run_begin(run);
+	struct walk w = {.check = c, .run = run, .attr = attr, .expected = begin};
+	char path[sizeof(c->first)];
+	int ret = sonde_interval_walk(run, attr, begin, sonde_run_end(run), check_interval, &w);
+
+	c->result->items += w.nr;
+	if (!ret)
+		return;
+	attr_path(run->history, attr, path, sizeof(path));
+	if (ret != -EIO || !c->damaged)
+		find(c, "%s: cannot be read: %s", path, strerror(-ret));
+	else if (!c->unreadable++)
+		memcpy(c->first, path, sizeof(path));
+}
+
+static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
+{
+	ns_t length = sonde_run_end(run) - sonde_run_begin(run);
+	struct sonde_time_share *shares;
+	struct sonde_cpu cpu;
+	ns_t sum = 0;
+	unsigned nr;
+
+	sonde_cpu_get(run, row, &cpu);
+	if (!cpu_is_physical(&cpu))
+		return;
+	if (sonde_interval_sum(run, run->cpu_attrs[row][CPU_RUNS], sonde_run_begin(run),
+			       sonde_run_end(run), &shares, &nr)) {
+		find(c, "physical CPU %d: what it ran cannot be summed up", cpu.number);
+		return;
+	}
+	for (unsigned i = 0; i < nr; i++) {
+		sum += shares[i].time_ns;
+		if (shares[i].value > sonde_nr_contexts(run))
+			find(c, "physical CPU %d ran context %u, which the file does not have",
+			     cpu.number, shares[i].value);
+	}
+	if (sum != length)
+		find(c, "physical CPU %d: its states last %lld in all, the history %lld",
+		     cpu.number, (long long)sum, (long long)length);
+	free(shares);
+}
+
+static void check_references(struct check *c, struct sonde_run *run)
+{
+	unsigned broken = 0;
+
+	for (int64_t row = 0; row < sonde_nr_contexts(run); row++) {
+		struct sonde_context context;
+
+		sonde_context_get(run, row, &context);
+		if (context.machine < sonde_nr_machines(run) &&
+		    context.thread < sonde_nr_threads(run) && context.serves < sonde_nr_cpus(run))
+			continue;
+		if (++broken <= FINDINGS_PER_KIND)
+			find(c, "context %lld names a row that the file does not have",
+			     (long long)row);
+	}
+}
+
+static void find_damage(const struct history_damage *d, void *data)
+{
+	struct check *c = data;
+	char begin[UNIT_TEXT], end[UNIT_TEXT];
+
+	if (!d->what)
+		find(c, "damaged from offset %llu on: no part of a history begins there",
+		     (unsigned long long)d->offset_bytes);
+	else
+		find(c,
+		     "damaged at offset %llu: the checksum of %llu bytes of %s (%s to %s) is wrong",
+		     (unsigned long long)d->offset_bytes, (unsigned long long)d->len_bytes, d->what,
+		     unit_time(begin, d->begin, c->ticks_are_ns),
+		     unit_time(end, d->end, c->ticks_are_ns));
+}
+
+static void check_namespaces(struct check *c, const struct sonde_run *run)
+{
+	unsigned broken = 0;
+
+	for (int64_t row = 0; row < sonde_nr_pid_ns(run); row++) {
+		if (!run_pid_ns_fits(run, row) && ++broken <= FINDINGS_PER_KIND)
+			find(c, "PID namespace %lld cannot be inside the one that it names",
+			     (long long)row);
+	}
+}
+
+static void __attribute__((format(printf, 2, 3))) remark(struct check *c, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	c->finding(SONDE_NOTE, text, c->data);
+}
+
+/* Somebody tried; the history is sound, for none of it was used. */
+static void tell_refused(struct check *c, struct sonde_run *run)
+{
+	struct sonde_error err = {0};
+	struct sonde_facts *facts;
+	struct sonde_machine m;
+	int64_t nr = 0, first = -1;
+
+	if (sonde_facts_get(&facts, run, "refused", sonde_run_begin(run), sonde_run_end(run), &err))
+		return;
+	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
+		first = first < 0 ? facts_named(facts, row, "machine").i : first;
+		nr += facts_named(facts, row, "count").i;
+	}
+	sonde_facts_free(facts);
+	if (nr && !sonde_machine_get(run, first, &m))
+		remark(c,
+		       "%lld hypercalls of guests that no kernel made, or too many of, were "
+		       "refused, "
+		       "most of them of %s (sonde report -t refused)",
+		       (long long)nr, m.name);
+}
+
+static void tell_left_out(struct check *c, const struct sonde_run *run)
+{
+	struct sonde_left_out l;
+
+	for (int64_t row = 0; !sonde_left_out_get(run, row, &l); row++) {
+		char text[900];
+
+		snprintf(text, sizeof(text), "%s%s%s is not in it: %s", l.name, *l.name ? ", " : "",
+			 l.path, l.reason);
+		c->finding(SONDE_NOTE, text, c->data);
+	}
+}
+
+/* The history is sound: it says "unknown" there. */
+static void tell_gaps(struct check *c, const struct sonde_run *run)
+{
+	char gaps[UNIT_TEXT], length[UNIT_TEXT];
+	struct sonde_loss l;
+	ns_t sum = 0;
+	int64_t nr = 0;
+
+	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
+		sum += l.end > l.begin ? ns_since(l.end, l.begin) : 0;
+		nr++;
+	}
+	if (nr)
+		remark(c,
+		       "events are missing in %s gap%s, of %s of CPU time in all; what these CPUs "
+		       "did then is unknown (sonde report -t gap)",
+		       unit_count(gaps, nr), nr == 1 ? "" : "s",
+		       unit_length(length, sum, c->ticks_are_ns));
+}
+
+static void check_history(struct check *c, struct sonde_run *run)
+{
+	char end[UNIT_TEXT];
+
+	c->ticks_are_ns = sonde_run_ticks_are_ns(run);
+	snprintf(c->result->kind, sizeof(c->result->kind), "history");
+	c->result->unit = "intervals";
+	if (!sonde_run_complete(run))
+		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %s",
+		     unit_time(end, sonde_run_end(run), c->ticks_are_ns));
+	tell_left_out(c, run);
+	tell_gaps(c, run);
+	c->damaged = history_verify(run->history, find_damage, c);
+	for (attr_t a = 0; a < history_nr_attrs(run->history); a++) {
+		if (history_attr_type(run->history, a) != ATTR_DIR)
+			check_attr(c, run, a);
+	}
+	if (c->unreadable)
+		find(c,
+		     "%u of %u tracks cannot be read whole because of it, the first is %s; "
+		     "analyse the traces again",
+		     c->unreadable, history_nr_attrs(run->history), c->first);
+	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
+		check_partition(c, run, row);
+	check_references(c, run);
+	check_namespaces(c, run);
+	tell_refused(c, run);
+}
+
+/* ---- traces -------------------------------------------------------------------------------- */
+
+struct decoded {
+	const struct stream *stream;
+	struct holes *holes;
+	struct call_origins origins;
+	uint64_t forged; /* hypercalls of guests' processes that only a kernel may make */
+	uint64_t nr;
+};
+
+static bool is_kernels_own(const struct event *e)
+{
+	uint64_t magic = (uint64_t)e->arg[0] >> 48;
+
+	return (e->kind == EV_KVM_HYPERCALL || e->kind == EV_KVM_NESTED_HYPERCALL) &&
+	       (magic == HT_CALL_MAGIC || magic == HT_ANNOUNCE_MAGIC || magic == ST_ANNOUNCE_MAGIC);
+}
+
+static void take_call(struct decoded *d, const struct event *e)
+{
+	int32_t tid = e->tid >= 0 ? e->tid : (int32_t)d->holes->seam.running;
+
+	call_origins_follow(&d->origins, e, tid);
+	if (is_kernels_own(e))
+		d->forged += call_origins_of(&d->origins, d->stream, e, tid) == HT_ORIGIN_USER;
+}
+
+static void take_event(struct decoded *d, const struct event *e)
+{
+	d->nr += e->kind != EV_LOST;
+	take_call(d, e);
+	holes_take(d->holes, e);
+}
+
+static uint64_t decode_stream(struct check *check, struct stream *s, struct holes *holes,
+			      uint64_t *forged)
+{
+	struct decoded d = {.stream = s, .holes = holes, .origins.is_one_stream = true};
+	struct event events[256];
+	struct error err = {0};
+	struct cursor c;
+	unsigned got;
+
+	if (cursor_init(&c, s, 0, s->nr_packets, 0, &err)) {
+		find(check, "%s", err.text);
+		return 0;
+	}
+	while ((got = cursor_next(&c, events, ARRAY_SIZE(events)))) {
+		for (unsigned i = 0; i < got; i++)
+			take_event(&d, &events[i]);
+	}
+	cursor_release(&c);
+	*forged += d.forged;
+	return d.nr;
+}
+
+static void tell_holes(struct check *c, const char *path, struct holes *h)
+{
+	char nr[UNIT_TEXT], mute[UNIT_TEXT], switches[UNIT_TEXT];
+
+	holes_count(h);
+	unit_count(switches, (int64_t)h->switches);
+	if (h->nr)
+		find(c,
+		     "%s: events are missing in %s place%s, and no tracer says so: who goes on "
+		     "there is "
+		     "not the thread that was switched to (%s switches). Until then it is unknown "
+		     "what the CPU did",
+		     path, unit_count(nr, (int64_t)h->nr), h->nr == 1 ? "" : "s", switches);
+	if (h->mute)
+		remark(c,
+		       "%s: the kernel records no switch away from some threads, %s of %s: what "
+		       "CPUs did "
+		       "after them and who waited for these CPUs is unknown there. sonde report -t gap "
+		       "may list it as a gap",
+		       path, unit_count(mute, (int64_t)h->mute), switches);
+}
+
+static void tell_uncovered(const char *text, void *data)
+{
+	struct check *c = data;
+
+	c->finding(SONDE_FAULT, text, c->data);
+}
+
+static void tell_problem(struct check *c, const struct problem *p)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s%s", p->text,
+		 p->count > 1 ? " (and more of the same)" : "");
+	c->finding(p->note ? SONDE_NOTE : SONDE_FAULT, text, c->data);
+}
+
+/* What the trace lacks, as its tracer or its bytes tell. */
+static void tell_loss(struct check *c, const char *path, const struct trace_loss *l)
+{
+	char nr[UNIT_TEXT];
+
+	if (l->events)
+		find(c, "%s: %s event%s, as its tracer or recorder counted", path,
+		     unit_count(nr, (int64_t)l->events),
+		     l->events == 1 ? " is missing" : "s are missing");
+	if (l->packets)
+		find(c, "%s: %s packet%s missing", path, unit_count(nr, (int64_t)l->packets),
+		     l->packets == 1 ? " is" : "s are");
+	if (l->bytes_skipped)
+		find(c, "%s: %s byte%s could not be decoded", path,
+		     unit_count(nr, (int64_t)l->bytes_skipped), l->bytes_skipped == 1 ? "" : "s");
+	if (l->unknown)
+		find(c,
+		     "%s: there are gaps, and nothing says how many events each of them lacks: sonde "
+		     "analyze it, and sonde report -t gap says on which CPUs, from when to when",
+		     path);
+}
+
+static void check_trace(struct check *c, const char *path)
+{
+	struct holes holes = {0};
+	struct error err = {0};
+	uint64_t forged = 0;
+	struct trace *t;
+
+	if (trace_open(&t, path, &err)) {
+		find(c, "%s", err.text);
+		return;
+	}
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		holes_begin(&holes, i);
+		c->result->items += decode_stream(c, &t->streams[i], &holes, &forged);
+	}
+	tell_holes(c, path, &holes);
+	if (holes.broken || cover_count_cpus(t) || coverage_tell(t, tell_uncovered, c))
+		find(c, "%s: out of memory", path);
+	if (forged)
+		remark(c,
+		       "%s: %llu hypercalls in a kernel's format were made by user code in guests; "
+		       "they "
+		       "are not used",
+		       path, (unsigned long long)forged);
+	for (unsigned i = 0; i < t->problems.nr; i++)
+		tell_problem(c, &t->problems.list[i]);
+	if (t->excerpt_of)
+		remark(c,
+		       "%s: of %llu events that the recorder counted the file has %llu: it is an "
+		       "excerpt, or some were lost since",
+		       path, (unsigned long long)t->excerpt_of, (unsigned long long)t->excerpt);
+	if (t->problems.dropped)
+		find(c, "and %llu more problems", (unsigned long long)t->problems.dropped);
+	tell_loss(c, path, &t->loss);
+	holes_release(&holes);
+	trace_release(t);
+}
+
+static void tell_suspect(const char *path, const char *text, void *data)
+{
+	(void)path;
+	find(data, "%s", text);
+}
+
+static int check_traces(struct check *c, const char *path, struct sonde_error *err)
+{
+	const struct find_watcher watcher = {tell_suspect, c};
+	struct error why = {0};
+	char **list;
+	int nr = find_traces(path, &watcher, &list, &why);
+
+	if (nr < 0)
+		return run_error(err, nr, &why);
+	snprintf(c->result->kind, sizeof(c->result->kind), nr == 1 ? "trace" : "%d traces", nr);
+	c->result->unit = "events";
+	for (int i = 0; i < nr; i++)
+		check_trace(c, list[i]);
+	free(list);
+	return 0;
+}
+
+static int check_path(const char *path,
+		      void (*finding)(enum sonde_finding kind, const char *text, void *data),
+		      void *data, struct sonde_check_result *result, struct sonde_error *err)
+{
+	struct check c = {.finding = finding, .data = data, .result = result};
+	struct sonde_error why = {0};
+	size_t len = strlen(path);
+	struct sonde_run *run;
+	int ret;
+
+	memset(result, 0, sizeof(*result));
+	result->unit = "";
+	ret = sonde_run_open(&run, path, &why);
+	if (!ret) {
+		check_history(&c, run);
+		sonde_run_close(run);
+		return 0;
+	}
+	/* By its name it claims to be a history: say why it is none. */
+	if (len <= 6 || strcmp(path + len - 6, ".sonde"))
+		return check_traces(&c, path, err);
+	if (err)
+		*err = why;
+	return ret;
+}
+
+int sonde_check_sized(const char *path,
+		      void (*finding)(enum sonde_finding kind, const char *text, void *data),
+		      void *data, struct sonde_check_result *result, size_t result_bytes,
+		      struct sonde_error *err)
+{
+	struct sonde_check_result own;
+	int ret = check_path(path, finding, data, &own, err);
+
+	run_give(result, result_bytes, &own, sizeof(own));
+	return ret;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* asprintf */
+/* Traces at or under a path. */
+#include "libsonde/inputs/find.h"
+#include "query/run.h"
+#include "source/trace.h"
+#include "sonde/analyze.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 16 /* of directories: enough for any layout, and ends loops of links */
+
+struct found {
+	char **list; /* owned, each owned */
+	unsigned nr;
+	const struct find_watcher *watcher;
+	char doubt[PATH_MAX +
+		   256]; /* what was said of the first file that looks like a trace; "" none */
+};
+
+static int add(struct found *f, const char *path)
+{
+	char **grown = reallocarray(f->list, f->nr + 1, sizeof(*grown));
+	char *copy = strdup(path);
+
+	if (grown)
+		f->list = grown;
+	if (!grown || !copy) {
+		free(copy);
+		return -ENOMEM;
+	}
+	f->list[f->nr++] = copy;
+	return 0;
+}
+
+static bool is_regular_or_dir(const char *path, bool *is_dir)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return false;
+	*is_dir = S_ISDIR(st.st_mode);
+	return *is_dir || S_ISREG(st.st_mode);
+}
+
+/* ---- what looks like a trace but is none --------------------------------------------------- */
+
+static void suspect(struct found *f, const char *path, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void suspect(struct found *f, const char *path, const char *fmt, ...)
+{
+	char text[PATH_MAX + 256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!*f->doubt)
+		snprintf(f->doubt, sizeof(f->doubt), "%.*s", (int)strcspn(text, ";"), text);
+	if (f->watcher)
+		f->watcher->suspect(path, text, f->watcher->data);
+}
+
+static bool begins_like_ctf(const char *path)
+{
+	static const unsigned char magic[2][4] = {{0xc1, 0x1f, 0xfc, 0xc1},
+						  {0xc1, 0xfc, 0x1f, 0xc1}};
+	unsigned char bytes[4] = {0};
+	FILE *file = fopen(path, "re");
+	bool whole = file && fread(bytes, 1, sizeof(bytes), file) == sizeof(bytes);
+
+	if (file)
+		fclose(file);
+	return whole && (!memcmp(bytes, magic[0], 4) || !memcmp(bytes, magic[1], 4));
+}
+
+/* What a file should be by the end of its name; NULL: nothing that Sonde reads. */
+static const char *meant_by_name(const char *path)
+{
+	static const char *const names[][2] = {{".dat", "trace.dat"}, {".data", "perf.data"}};
+	size_t len = strlen(path);
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		size_t end = strlen(names[i][0]);
+
+		if (len > end && !strcmp(path + len - end, names[i][0]))
+			return names[i][1];
+	}
+	return NULL;
+}
+
+static void suspect_file(struct found *f, const char *path)
+{
+	const char *meant = meant_by_name(path);
+	struct stat st;
+
+	if (!meant || stat(path, &st))
+		return;
+	if (access(path, R_OK))
+		suspect(f, path, "%s cannot be read: %s; it is left out", path, strerror(errno));
+	else if (!st.st_size)
+		suspect(f, path, "%s is empty; it is left out", path);
+	else
+		suspect(f, path, "%s does not begin like a %s file; it is left out", path, meant);
+}
+
+/* @stream: the first CTF stream seen in directory @path, which has no metadata. */
+static void suspect_dir(struct found *f, const char *path, const char *stream)
+{
+	suspect(f, path,
+		"%s has CTF streams (%s) but no metadata, without which they cannot be read; "
+		"they are left out",
+		path, stream);
+}
+
+/* What `sonde record` writes while it records: to be joined before it can be read. */
+static bool is_unfinished(const char *path)
+{
+	static const char *const parts[] = {"head", "tail0"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		char *part;
+		int missing;
+
+		if (asprintf(&part, "%s/%s", path, parts[i]) < 0)
+			return false;
+		missing = access(part, F_OK);
+		free(part);
+		if (missing)
+			return false;
+	}
+	return true;
+}
+
+static void suspect_unfinished(struct found *f, const char *path)
+{
+	suspect(f, path,
+		"%s has only the raw parts of a trace, as a recorder leaves them that was killed; "
+		"sonde record --recover joins those of a recording",
+		path);
+}
+
+/* ---- the search ---------------------------------------------------------------------------- */
+
+static int search(struct found *f, const char *path, unsigned depth);
+
+/* What is in @dir, whose path is @path. */
+static int search_dir(struct found *f, const char *path, DIR *dir, unsigned depth)
+{
+	struct dirent *entry;
+	bool seen_stream = false;
+	int ret = 0;
+
+	while (!ret && (entry = readdir(dir))) {
+		char *below;
+		bool is_dir;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		if (asprintf(&below, "%s/%s", path, entry->d_name) < 0)
+			return -ENOMEM;
+		if (!seen_stream && is_regular_or_dir(below, &is_dir) && !is_dir &&
+		    begins_like_ctf(below)) {
+			seen_stream = true;
+			suspect_dir(f, path, entry->d_name);
+		}
+		ret = search(f, below, depth + 1);
+		free(below);
+	}
+	return ret;
+}
+
+static int search(struct found *f, const char *path, unsigned depth)
+{
+	bool is_dir;
+	DIR *dir;
+	int ret;
+
+	if (depth > DEPTH_MAX || !is_regular_or_dir(path, &is_dir))
+		return 0;
+	if (trace_probe(path))
+		return add(f, path);
+	if (!is_dir) {
+		suspect_file(f, path);
+		return 0;
+	}
+	if (is_unfinished(path)) {
+		suspect_unfinished(f, path);
+		return 0;
+	}
+	dir = opendir(path);
+	if (!dir) {
+		suspect(f, path, "%s cannot be read: %s; it is left out", path, strerror(errno));
+		return 0;
+	}
+	ret = search_dir(f, path, dir, depth);
+	closedir(dir);
+	return ret;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* One block: the array, then its strings. */
+static char **pack(const struct found *f)
+{
+	size_t len = (f->nr + 1) * sizeof(char *);
+	char **out;
+	char *text;
+
+	for (unsigned i = 0; i < f->nr; i++)
+		len += strlen(f->list[i]) + 1;
+	out = calloc(1, len);
+	if (!out)
+		return NULL;
+	text = (char *)(out + f->nr + 1);
+	for (unsigned i = 0; i < f->nr; i++) {
+		out[i] = text;
+		text = stpcpy(text, f->list[i]) + 1;
+	}
+	return out;
+}
+
+int find_traces(const char *path, const struct find_watcher *watcher, char ***out,
+		struct error *err)
+{
+	struct found f = {.watcher = watcher};
+	struct stat st;
+	int ret;
+
+	*out = NULL;
+	if (stat(path, &st))
+		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
+	ret = search(&f, path, 0);
+	if (!ret && !f.nr && *f.doubt)
+		ret = fail(err, -EINVAL, "no trace could be opened: %s", f.doubt);
+	if (!ret && !f.nr)
+		ret = fail(err, -EINVAL,
+			   S_ISDIR(st.st_mode)
+				   ? "no trace under %s: no trace.dat or perf.data file, and no "
+				     "directory with a CTF \"metadata\" file"
+				   : "%s is not a trace: no trace.dat or perf.data file, no "
+				     "directory with a CTF \"metadata\" file, and no ring of the "
+				     "module "
+				     "sonde_guest is in it",
+			   path);
+	if (!ret) {
+		qsort(f.list, f.nr, sizeof(*f.list), by_name);
+		*out = pack(&f);
+	}
+	if (!ret && !*out)
+		ret = -ENOMEM;
+	if (ret == -ENOMEM)
+		fail(err, ret, "out of memory looking for traces under %s", path);
+	for (unsigned i = 0; i < f.nr; i++)
+		free(f.list[i]);
+	free(f.list);
+	return ret ? ret : (int)f.nr;
+}
+
+int sonde_find_traces(const char *path, char ***out, struct sonde_error *err)
+{
+	struct error inner = {0};
+	int ret = find_traces(path, NULL, out, &inner);
+
+	return run_error(err, ret, &inner);
+}

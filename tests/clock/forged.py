@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A guest's trace lies about who it is, and takes nothing of its neighbour: it has the neighbour's UUID, or claims the neighbour's
+hypercalls.  Two VMs of a host, each with a vCPU, which run at times of their own; what the host saw says whose thread is whose."""
+import json
+import random
+import struct
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cmd"))
+import lib  # noqa: E402
+import odd_traces  # noqa: E402
+
+MS, US = 1000000, 1000
+BEGIN, ROUNDS = 10000 * MS, 300
+THREADS, PROCESSES, OFFSETS = (100, 200), (90, 190), (7000 * MS, 3000 * MS)  # of vm-a, vm-b; offsets: the host's clock less the guest's
+UUIDS = ("aaaaaaaa-0000-0000-0000-00000000000a", "bbbbbbbb-0000-0000-0000-00000000000b")
+EVENTS = """
+event {{ name = "hypersync_req"; id = 20; stream_id = 0; fields := struct {{ u64 _a0; u64 _a1; u64 _a2; u64 _a3; }}; }};
+event {{ name = "hypersync_ack"; id = 21; stream_id = 0; fields := struct {{ u64 _a0; u64 _a1; u64 _a2; u64 _a3; }}; }};
+event {{ name = "kvm_x86_hypercall"; id = 22; stream_id = 0; fields := struct {{ u64 _nr; u64 _a0; u64 _a1; u64 _a2; u64 _a3; }}; }};
+event {{ name = "lttng_logger"; id = 23; stream_id = 0; fields := struct {{ string _msg; }}; }};
+"""
+VMMCALL, HLT = 0x81, 0x78
+
+
+def call(t, kind, number, *start):
+    return t, kind, struct.pack(f"<{len(start) + 4}Q", *start, number, 7, number * 31, 5)
+
+
+def lines(t, host, uuid, vms=()):
+    text = [f"begin version=1 cause=start hostname={host} boot_id={host} product_uuid={uuid} cpus=2 online=0-1"]
+    for vm, name in enumerate(vms):
+        text += [f"vm vm={vm} pid={PROCESSES[vm]} name={name} uuid={UUIDS[vm]} manager=qemu", f"vcpu vm={vm} vcpu=0 tid={THREADS[vm]}"]
+    text.append("end cause=start tasks=0")
+    return [(t + i, 23, f"sonde: {line}".encode() + b"\0") for i, line in enumerate(text)]
+
+
+def live(vm):
+    """What the host records of the VM on a CPU of its own, and what the VM does."""
+    dice, host, guest, t = random.Random(vm), [], [], BEGIN + vm * 137 * US
+    for i in range(ROUNDS):
+        number, run = vm * 10000 + i, dice.randrange(200, 900) * US
+        at = t + 10 * US + run
+        host += [odd_traces.switch(t, 0, THREADS[vm]), odd_traces.entry(t + 5 * US), odd_traces.leave(at + 2 * US, VMMCALL),
+                 call(at + 3 * US, 22, number, 1000), odd_traces.entry(at + 6 * US), odd_traces.leave(at + 60 * US, HLT),
+                 odd_traces.switch(at + 63 * US, THREADS[vm], 0)]
+        guest += [odd_traces.switch(t + 10 * US, 0, 5), call(at, 20, number), call(at + 10 * US, 21, number),
+                  odd_traces.switch(at + 50 * US, 5, 0)]
+        t = at + dice.randrange(300, 3000) * US
+    return host, guest
+
+
+def moved(events, by):
+    return [(t + by, kind, data) for t, kind, data in events]
+
+
+def write(folder, name, *streams):
+    before = odd_traces.METADATA
+    odd_traces.METADATA = before.replace('"odd"', f'"{name}"').replace("sched_process_exec", "other") + EVENTS
+    try:
+        return odd_traces.write(folder / name, *(odd_traces.packet(i, s) for i, s in enumerate(streams)))
+    finally:
+        odd_traces.METADATA = before
+
+
+def fused(folder, *traces):
+    run = folder / "run.sonde"
+    lib.run(lib.SONDE, "analyze", *traces, "-o", run)
+
+    def rows(table):
+        return json.loads(lib.run(lib.SONDE, "sql", run, f"SELECT * FROM {table}", "--format", "json"))
+
+    threads = {(c["machine"]): c["host_tid"] for c in rows("cpus") if c["host_tid"] is not None}
+    return threads, " ".join(row["text"] for row in rows("problems"))
+
+
+def check(what, got, wanted, words=""):
+    threads, problems = got
+    print(f"{what}: {threads}; {problems}")
+    lib.check(all(threads.get(name) == tid for name, tid in wanted.items()), f"{what}: {threads}, not {wanted}: {problems}")
+    lib.check(words in problems and (words or not problems), f"{what}: told: {problems}")
+
+
+def main():
+    (host_a, a), (host_b, b) = live(0), live(1)
+    a, b = moved(a, -OFFSETS[0]), moved(b, -OFFSETS[1])
+    calls_a = moved([e for e in a if e[1] in (20, 21)], OFFSETS[0] - OFFSETS[1])  # as b's clock would have shown them
+    own_b = [e for e in b if e[1] not in (20, 21)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        listed = write(folder, "host", lines(BEGIN - MS, "host", "c" * 8, ("vm-a", "vm-b")) + host_a, host_b)
+        plain = write(folder, "plain", host_a, host_b)
+        true_a, true_b = write(folder, "true-a", a), write(folder, "true-b", b)
+        check("nobody lies", fused(folder, listed, true_a, true_b), {"true-a": 100, "true-b": 200})
+
+        start = lines(b[0][0] - MS, "false-b", UUIDS[0])
+        with_calls, without = write(folder, "false-b", start + b), write(folder, "mute-b", start + own_b)
+        check("its UUID is its neighbour's", fused(folder, listed, with_calls), {"false-b": 200}, "made its hypercalls")
+        check("... and it made no calls", fused(folder, listed, without), {"mute-b": 200}, "it is active only while")
+
+        copy = write(folder, "copied", sorted(own_b + calls_a))
+        for host in (listed, plain):
+            check("it claims its neighbour's calls", fused(folder, host, true_a, copy), {"true-a": 100, "copied": None},
+                  "its events are not where")
+        bare = write(folder, "bare", calls_a)  # nothing of its own can be held against it
+        for host in (listed, plain):
+            check("... and does nothing else", fused(folder, host, true_a, bare), {"true-a": None, "bare": None}, "nobody knows")
+
+
+main()
