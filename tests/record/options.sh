@@ -34,7 +34,7 @@ slept() {
 	rm -f "$scratch/share"
 	"$sonde" share --all-vms -d 60s --period "$1" --least 77us 2>"$scratch/share" &
 	pid=$!
-	wait_for "sharing begins" grep -qs "guests are told" "$scratch/share"
+	wait_for "sharing begins" grep -qs "sharing with guests" "$scratch/share"
 	before=$(sed -n 's/^voluntary_ctxt_switches:\s*//p' "/proc/$pid/status")
 	sleep 2
 	echo $(($(sed -n 's/^voluntary_ctxt_switches:\s*//p' "/proc/$pid/status") - before)) >"$scratch/slept"
