@@ -107,7 +107,7 @@ static void who_is_queued_at_the_runs_end_is_so_on_its_cpu(void **state)
 	assert_string_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "kind")).s,
 			    "queued");
 	assert_string_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "what")).s,
-			    "ready, CPU 1 ran vm-b vCPU 0");
+			    "runnable, CPU 1 ran vm-b vCPU 0");
 	sonde_facts_free(f);
 }
 
