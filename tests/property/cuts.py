@@ -42,7 +42,7 @@ FOUND_ONCE = {"lttng": [100560, 101410, 1003070, 10001074, 10003264], "ftrace": 
 FOUND_ASTRAY = {"perf": [50000216, 50000298, 50000338, 61000013, 61000060, 61000221, 61000238]}
 ASTRAY = ["times altered", "records swapped"]
 TABLES_THAT_MUST_FAIL = ["wait", "wait_list", "wakeup", "wakeup_list", "wakeup_histogram", "wakeup_awake",
-                         "wakeup_awake_list", "io", "io_leg", "io_list", "io_histogram"]
+                         "wakeup_awake_list", "io", "io_stage", "io_list", "io_histogram"]
 LEAST_KEPT = 0.7  # of the time in which a state was known
 LEAST_ROWS = 0.5  # of the rows of tables
 MOST_REFUSED = 0.05
