@@ -176,7 +176,7 @@ void made_name(const struct made *m, char name[static 32], int64_t machine);
 unsigned made_home(const struct made *m, unsigned vcpu);
 
 void made_tables(struct made *m, ns_t end);
-/* Makes the attributes and steps through all of the run; returns when it ends. */
+/* Makes the attributes and steps through all of the history; returns when it ends. */
 int made_run(struct made *m, ns_t *end);
 
 #endif

@@ -3,8 +3,8 @@
 #include "libsonde/coverage.h"
 #include "libsonde/inputs/find.h"
 #include "libsonde/holes.h"
-#include "analysis/facts.h"
-#include "query/run.h"
+#include "analysis/rows.h"
+#include "query/query.h"
 #include "base/figure.h"
 #include "base/units.h"
 #include "channel/reader.h"
@@ -47,7 +47,7 @@ static void __attribute__((format(printf, 2, 3))) find(struct check *c, const ch
 
 struct walk {
 	struct check *check;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	attr_t attr;
 	ns_t expected; /* where the next interval must begin */
 	ns_t covered;
@@ -80,7 +80,7 @@ static bool check_interval(const struct sonde_interval *i, void *data)
 	w->nr++;
 	if ((i->begin != w->expected && w->nr > 1) || i->end <= i->begin) {
 		if (++w->broken <= FINDINGS_PER_KIND) {
-			attr_path(w->run->history, w->attr, path, sizeof(path));
+			attr_path(w->history->file, w->attr, path, sizeof(path));
 			find(w->check,
 			     "%s: interval [%lld, %lld) does not join the one before, which ends "
 			     "at "
@@ -93,42 +93,44 @@ static bool check_interval(const struct sonde_interval *i, void *data)
 	return true;
 }
 
-static void check_attr(struct check *c, struct sonde_run *run, attr_t attr)
+static void check_attr(struct check *c, struct sonde_history *history, attr_t attr)
 {
-	ns_t begin = sonde_run_begin(run);
-	struct walk w = {.check = c, .run = run, .attr = attr, .expected = begin};
+	ns_t begin = sonde_history_begin(history);
+	struct walk w = {.check = c, .history = history, .attr = attr, .expected = begin};
 	char path[sizeof(c->first)];
-	int ret = sonde_interval_walk(run, attr, begin, sonde_run_end(run), check_interval, &w);
+	int ret = sonde_interval_walk(history, attr, begin, sonde_history_end(history),
+				      check_interval, &w);
 
 	c->result->items += w.nr;
 	if (!ret)
 		return;
-	attr_path(run->history, attr, path, sizeof(path));
+	attr_path(history->file, attr, path, sizeof(path));
 	if (ret != -EIO || !c->damaged)
 		find(c, "%s: cannot be read: %s", path, strerror(-ret));
 	else if (!c->unreadable++)
 		memcpy(c->first, path, sizeof(path));
 }
 
-static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
+static void check_partition(struct check *c, struct sonde_history *history, int64_t row)
 {
-	ns_t length = sonde_run_end(run) - sonde_run_begin(run);
+	ns_t length = sonde_history_end(history) - sonde_history_begin(history);
 	struct sonde_time_share *shares;
 	struct sonde_cpu cpu;
 	ns_t sum = 0;
 	unsigned nr;
 
-	sonde_cpu_get(run, row, &cpu);
+	sonde_cpu_get(history, row, &cpu);
 	if (!cpu_is_physical(&cpu))
 		return;
-	if (sonde_interval_sum(run, run->cpu_attrs[row][CPU_RUNS], sonde_run_begin(run),
-			       sonde_run_end(run), &shares, &nr)) {
+	if (sonde_interval_sum(history, history->cpu_attrs[row][CPU_RUNS],
+			       sonde_history_begin(history), sonde_history_end(history), &shares,
+			       &nr)) {
 		find(c, "physical CPU %d: what it ran cannot be summed up", cpu.number);
 		return;
 	}
 	for (unsigned i = 0; i < nr; i++) {
 		sum += shares[i].time_ns;
-		if (shares[i].value > sonde_nr_contexts(run))
+		if (shares[i].value > sonde_nr_contexts(history))
 			find(c, "physical CPU %d ran context %u, which the file does not have",
 			     cpu.number, shares[i].value);
 	}
@@ -138,16 +140,17 @@ static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
 	free(shares);
 }
 
-static void check_references(struct check *c, struct sonde_run *run)
+static void check_references(struct check *c, struct sonde_history *history)
 {
 	unsigned broken = 0;
 
-	for (int64_t row = 0; row < sonde_nr_contexts(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_contexts(history); row++) {
 		struct sonde_context context;
 
-		sonde_context_get(run, row, &context);
-		if (context.machine < sonde_nr_machines(run) &&
-		    context.thread < sonde_nr_threads(run) && context.serves < sonde_nr_cpus(run))
+		sonde_context_get(history, row, &context);
+		if (context.machine < sonde_nr_machines(history) &&
+		    context.thread < sonde_nr_threads(history) &&
+		    context.serves < sonde_nr_cpus(history))
 			continue;
 		if (++broken <= FINDINGS_PER_KIND)
 			find(c, "context %lld names a row that the file does not have",
@@ -171,12 +174,12 @@ static void find_damage(const struct history_damage *d, void *data)
 		     unit_time(end, d->end, c->ticks_are_ns));
 }
 
-static void check_namespaces(struct check *c, const struct sonde_run *run)
+static void check_namespaces(struct check *c, const struct sonde_history *history)
 {
 	unsigned broken = 0;
 
-	for (int64_t row = 0; row < sonde_nr_pid_ns(run); row++) {
-		if (!run_pid_ns_fits(run, row) && ++broken <= FINDINGS_PER_KIND)
+	for (int64_t row = 0; row < sonde_nr_pid_ns(history); row++) {
+		if (!query_pid_ns_fits(history, row) && ++broken <= FINDINGS_PER_KIND)
 			find(c, "PID namespace %lld cannot be inside the one that it names",
 			     (long long)row);
 	}
@@ -194,21 +197,22 @@ static void __attribute__((format(printf, 2, 3))) remark(struct check *c, const 
 }
 
 /* Somebody tried; the history is sound, for none of it was used. */
-static void tell_refused(struct check *c, struct sonde_run *run)
+static void tell_refused(struct check *c, struct sonde_history *history)
 {
 	struct sonde_error err = {0};
-	struct sonde_facts *facts;
+	struct sonde_rows *rows;
 	struct sonde_machine m;
 	int64_t nr = 0, first = -1;
 
-	if (sonde_facts_get(&facts, run, "refused", sonde_run_begin(run), sonde_run_end(run), &err))
+	if (sonde_rows_get(&rows, history, "refused", sonde_history_begin(history),
+			   sonde_history_end(history), &err))
 		return;
-	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
-		first = first < 0 ? facts_named(facts, row, "machine").i : first;
-		nr += facts_named(facts, row, "count").i;
+	for (size_t row = 0; row < sonde_rows_nr(rows); row++) {
+		first = first < 0 ? rows_named(rows, row, "machine").i : first;
+		nr += rows_named(rows, row, "count").i;
 	}
-	sonde_facts_free(facts);
-	if (nr && !sonde_machine_get(run, first, &m))
+	sonde_rows_free(rows);
+	if (nr && !sonde_machine_get(history, first, &m))
 		remark(c,
 		       "%lld hypercalls of guests that no kernel made, or too many of, were "
 		       "refused, "
@@ -216,11 +220,11 @@ static void tell_refused(struct check *c, struct sonde_run *run)
 		       (long long)nr, m.name);
 }
 
-static void tell_left_out(struct check *c, const struct sonde_run *run)
+static void tell_left_out(struct check *c, const struct sonde_history *history)
 {
 	struct sonde_left_out l;
 
-	for (int64_t row = 0; !sonde_left_out_get(run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_left_out_get(history, row, &l); row++) {
 		char text[900];
 
 		snprintf(text, sizeof(text), "%s%s%s is not in it: %s", l.name, *l.name ? ", " : "",
@@ -230,14 +234,14 @@ static void tell_left_out(struct check *c, const struct sonde_run *run)
 }
 
 /* The history is sound: it says "unknown" there. */
-static void tell_gaps(struct check *c, const struct sonde_run *run)
+static void tell_gaps(struct check *c, const struct sonde_history *history)
 {
 	char gaps[UNIT_TEXT], length[UNIT_TEXT];
 	struct sonde_loss l;
 	ns_t sum = 0;
 	int64_t nr = 0;
 
-	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_loss_get(history, row, &l); row++) {
 		sum += l.end > l.begin ? ns_since(l.end, l.begin) : 0;
 		nr++;
 	}
@@ -249,33 +253,33 @@ static void tell_gaps(struct check *c, const struct sonde_run *run)
 		       unit_length(length, sum, c->ticks_are_ns));
 }
 
-static void check_history(struct check *c, struct sonde_run *run)
+static void check_history(struct check *c, struct sonde_history *history)
 {
 	char end[UNIT_TEXT];
 
-	c->ticks_are_ns = sonde_run_ticks_are_ns(run);
+	c->ticks_are_ns = sonde_history_ticks_are_ns(history);
 	snprintf(c->result->kind, sizeof(c->result->kind), "history");
 	c->result->unit = "intervals";
-	if (!sonde_run_complete(run))
+	if (!sonde_history_complete(history))
 		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %s",
-		     unit_time(end, sonde_run_end(run), c->ticks_are_ns));
-	tell_left_out(c, run);
-	tell_gaps(c, run);
-	c->damaged = history_verify(run->history, find_damage, c);
-	for (attr_t a = 0; a < history_nr_attrs(run->history); a++) {
-		if (history_attr_type(run->history, a) != ATTR_DIR)
-			check_attr(c, run, a);
+		     unit_time(end, sonde_history_end(history), c->ticks_are_ns));
+	tell_left_out(c, history);
+	tell_gaps(c, history);
+	c->damaged = history_verify(history->file, find_damage, c);
+	for (attr_t a = 0; a < history_nr_attrs(history->file); a++) {
+		if (history_attr_type(history->file, a) != ATTR_DIR)
+			check_attr(c, history, a);
 	}
 	if (c->unreadable)
 		find(c,
 		     "%u of %u tracks cannot be read whole because of it, the first is %s; "
 		     "analyse the traces again",
-		     c->unreadable, history_nr_attrs(run->history), c->first);
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
-		check_partition(c, run, row);
-	check_references(c, run);
-	check_namespaces(c, run);
-	tell_refused(c, run);
+		     c->unreadable, history_nr_attrs(history->file), c->first);
+	for (int64_t row = 0; row < sonde_nr_cpus(history); row++)
+		check_partition(c, history, row);
+	check_references(c, history);
+	check_namespaces(c, history);
+	tell_refused(c, history);
 }
 
 /* ---- traces -------------------------------------------------------------------------------- */
@@ -446,7 +450,7 @@ static int check_traces(struct check *c, const char *path, struct sonde_error *e
 	int nr = find_traces(path, &watcher, &list, &why);
 
 	if (nr < 0)
-		return run_error(err, nr, &why);
+		return query_error(err, nr, &why);
 	snprintf(c->result->kind, sizeof(c->result->kind), nr == 1 ? "trace" : "%d traces", nr);
 	c->result->unit = "events";
 	for (int i = 0; i < nr; i++)
@@ -462,15 +466,15 @@ static int check_path(const char *path,
 	struct check c = {.finding = finding, .data = data, .result = result};
 	struct sonde_error why = {0};
 	size_t len = strlen(path);
-	struct sonde_run *run;
+	struct sonde_history *history;
 	int ret;
 
 	memset(result, 0, sizeof(*result));
 	result->unit = "";
-	ret = sonde_run_open(&run, path, &why);
+	ret = sonde_history_open(&history, path, &why);
 	if (!ret) {
-		check_history(&c, run);
-		sonde_run_close(run);
+		check_history(&c, history);
+		sonde_history_close(history);
 		return 0;
 	}
 	/* By its name it claims to be a history: say why it is none. */
@@ -489,6 +493,6 @@ int sonde_check_sized(const char *path,
 	struct sonde_check_result own;
 	int ret = check_path(path, finding, data, &own, err);
 
-	run_give(result, result_bytes, &own, sizeof(own));
+	query_give(result, result_bytes, &own, sizeof(own));
 	return ret;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The merged stream of events, filtered. */
-#include "query/run.h"
+#include "query/query.h"
 #include "libsonde/coverage.h"
 #include "libsonde/events.h"
 #include "base/figure.h"
@@ -114,7 +114,7 @@ static int finish_open(struct sonde_events **out, struct sonde_events *e, int re
 	e->to = e->end;
 	if (ret) {
 		sonde_events_close(e);
-		return run_error(err, ret, inner);
+		return query_error(err, ret, inner);
 	}
 	*out = e;
 	return 0;
@@ -144,7 +144,7 @@ static int events_open(struct sonde_events **out, const struct sonde_inputs *tol
 
 	*out = NULL;
 	if (!e)
-		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
+		return query_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
 	e->workers = inputs_workers(told);
 	ret = inputs_open(&e->inputs, told, WITHIN_AND_OWN, watcher, &inner);
 	if (!ret && inputs_lack_events(&e->inputs)) {
@@ -156,8 +156,8 @@ static int events_open(struct sonde_events **out, const struct sonde_inputs *tol
 	return finish_open(out, e, ret, &inner, err);
 }
 
-int sonde_run_events(struct sonde_events **out, const struct sonde_run *run,
-		     struct sonde_error *err)
+int sonde_history_events(struct sonde_events **out, const struct sonde_history *history,
+			 struct sonde_error *err)
 {
 	struct sonde_events *e = calloc(1, sizeof(*e));
 	struct error inner = {0};
@@ -165,8 +165,8 @@ int sonde_run_events(struct sonde_events **out, const struct sonde_run *run,
 
 	*out = NULL;
 	if (!e)
-		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
-	ret = inputs_open_run(&e->inputs, run, &inner);
+		return query_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
+	ret = inputs_open_run(&e->inputs, history, &inner);
 	return finish_open(out, e, ret, &inner, err);
 }
 
@@ -177,9 +177,9 @@ int sonde_events_open_sized(struct sonde_events **out, const struct sonde_inputs
 	struct sonde_inputs inputs;
 	struct sonde_watcher own = {0};
 
-	run_give(&inputs, sizeof(inputs), told, told_bytes);
+	query_give(&inputs, sizeof(inputs), told, told_bytes);
 	if (watcher)
-		run_give(&own, sizeof(own), watcher, watcher_bytes);
+		query_give(&own, sizeof(own), watcher, watcher_bytes);
 	return events_open(out, &inputs, watcher ? &own : NULL, err);
 }
 
@@ -251,7 +251,7 @@ int sonde_events_clock_get_sized(const struct sonde_events *e, unsigned machine,
 		own.bound_ns = bound_of(&m->clock);
 		own.evidence = m->evidence;
 	}
-	run_give(out, out_bytes, &own, sizeof(own));
+	query_give(out, out_bytes, &own, sizeof(own));
 	return is_there ? 0 : -ENOENT;
 }
 
@@ -523,7 +523,7 @@ int sonde_events_next_sized(struct sonde_events *e, struct sonde_event *out, siz
 	struct sonde_event own = {0};
 	int ret = events_next(e, &own);
 
-	run_give(out, out_bytes, &own, sizeof(own));
+	query_give(out, out_bytes, &own, sizeof(own));
 	return ret;
 }
 

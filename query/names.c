@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What numbers and rows are called. */
 #include "query/exits.h"
-#include "query/run.h"
+#include "query/query.h"
 #include "base/text.h"
 #include "model/context.h"
 #include "source/exits.h"
@@ -294,7 +294,7 @@ const char *sonde_mode_name(enum sonde_mode mode)
 	return (unsigned)mode < SONDE_NR_MODES ? mode_names[mode] : "unknown";
 }
 
-const char *run_vcpu_state_name(uint32_t state)
+const char *query_vcpu_state_name(uint32_t state)
 {
 	static const char *const names[] = {
 		[VCPU_NONE] = "none",	    [VCPU_UNKNOWN] = "unknown",
@@ -305,7 +305,7 @@ const char *run_vcpu_state_name(uint32_t state)
 	return names[state < ARRAY_SIZE(names) ? state : VCPU_UNKNOWN];
 }
 
-const char *run_thread_state_name(uint32_t state)
+const char *query_thread_state_name(uint32_t state)
 {
 	static const char *const names[] = {
 		[THREAD_NONE] = "none",		[THREAD_UNKNOWN] = "unknown",
@@ -317,13 +317,13 @@ const char *run_thread_state_name(uint32_t state)
 	return names[state < ARRAY_SIZE(names) ? state : THREAD_UNKNOWN];
 }
 
-int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)
+int sonde_thread_label(const struct sonde_history *history, int64_t row, char *buf, size_t room)
 {
 	struct text text = text_in(buf, room);
 	struct sonde_thread t;
 	char vcpu[80];
 
-	if (sonde_thread_get(run, row, &t))
+	if (sonde_thread_get(history, row, &t))
 		return snprintf(buf, room, "unknown");
 	if (t.tid == 0)
 		return snprintf(buf, room, "idle");
@@ -335,35 +335,35 @@ int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size
 	text_char(&text, ']');
 	/* All VMMs of one kind give their threads the same names: say which vCPU this one is. */
 	if (t.vcpu >= 0) {
-		sonde_cpu_label(run, t.vcpu, vcpu, sizeof(vcpu));
+		sonde_cpu_label(history, t.vcpu, vcpu, sizeof(vcpu));
 		text_char(&text, '=');
 		text_str(&text, vcpu);
 	}
 	return (int)text_end(&text, room);
 }
 
-int sonde_cpu_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)
+int sonde_cpu_label(const struct sonde_history *history, int64_t row, char *buf, size_t room)
 {
 	struct sonde_cpu cpu;
 	struct sonde_machine m;
 
-	if (sonde_cpu_get(run, row, &cpu) || sonde_machine_get(run, cpu.machine, &m))
+	if (sonde_cpu_get(history, row, &cpu) || sonde_machine_get(history, cpu.machine, &m))
 		return snprintf(buf, room, "unknown");
 	if (cpu.number < 0)
 		return snprintf(buf, room, "%s/?", m.name);
 	return snprintf(buf, room, "%s/%d", m.name, cpu.number);
 }
 
-int sonde_pid_ns_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)
+int sonde_pid_ns_label(const struct sonde_history *history, int64_t row, char *buf, size_t room)
 {
 	struct sonde_thread init;
 	struct sonde_pid_ns ns;
 
-	if (sonde_pid_ns_get(run, row, &ns))
+	if (sonde_pid_ns_get(history, row, &ns))
 		return snprintf(buf, room, "unknown");
 	if (*ns.name)
 		return snprintf(buf, room, "%s:[%llu]", ns.name, (unsigned long long)ns.inum);
-	if (run->ns_init[row] < 0 || sonde_thread_get(run, run->ns_init[row], &init))
+	if (history->ns_init[row] < 0 || sonde_thread_get(history, history->ns_init[row], &init))
 		return snprintf(buf, room, "pid:[%llu]", (unsigned long long)ns.inum);
 	return snprintf(buf, room, "%s:[%llu]", init.comm, (unsigned long long)ns.inum);
 }
@@ -381,18 +381,18 @@ int context_mode_label(const struct sonde_context *c, char *buf, size_t room)
 	return snprintf(buf, room, "%s", mode);
 }
 
-int sonde_context_label(const struct sonde_run *run, int64_t row, char *buf, size_t room)
+int sonde_context_label(const struct sonde_history *history, int64_t row, char *buf, size_t room)
 {
 	struct sonde_context c;
 	struct sonde_machine m;
 	char thread[64];
 	char mode[64];
 
-	if (sonde_context_get(run, row, &c) || sonde_machine_get(run, c.machine, &m))
+	if (sonde_context_get(history, row, &c) || sonde_machine_get(history, c.machine, &m))
 		return snprintf(buf, room, "unknown");
 	context_mode_label(&c, mode, sizeof(mode));
 	if (c.mode == SONDE_MODE_IDLE)
 		return snprintf(buf, room, "%s idle", m.name);
-	sonde_thread_label(run, c.thread, thread, sizeof(thread));
+	sonde_thread_label(history, c.thread, thread, sizeof(thread));
 	return snprintf(buf, room, "%s %s %s", m.name, thread, mode);
 }

@@ -67,8 +67,8 @@ static void write_head(const struct layout *l)
 		missing[2 * MISSING_TEXT];
 	struct sonde_machine m;
 
-	sonde_machine_get(l->p->run, 0, &m);
-	missing_line(l->p->run, l->p->begin, l->p->end, text, sizeof(text));
+	sonde_machine_get(l->p->history, 0, &m);
+	missing_line(l->p->history, l->p->begin, l->p->end, text, sizeof(text));
 	safe_xml(missing, sizeof(missing), text);
 	safe_xml(name, sizeof(name), *m.name ? m.name : "run");
 	unit_length(length, l->p->end - l->p->begin, l->is_ns);
@@ -107,7 +107,7 @@ static void write_legend(const struct layout *l)
 				continue;
 			if (p->rows[row].kind == ROW_VCPU)
 				states[value <= VCPU_COLORS ? value : 1] = true;
-			else if (!sonde_context_get(p->run, (int64_t)value - 1, &c))
+			else if (!sonde_context_get(p->history, (int64_t)value - 1, &c))
 				modes[c.mode] = true;
 		}
 	}
@@ -152,7 +152,7 @@ static void write_title(const struct layout *l, unsigned row, unsigned first, un
 	if (l->p->rows[row].kind == ROW_VCPU)
 		snprintf(label, sizeof(label), "%s", vcpu_color(value)->name);
 	else
-		sonde_context_label(l->p->run, (int64_t)value - 1, label, sizeof(label));
+		sonde_context_label(l->p->history, (int64_t)value - 1, label, sizeof(label));
 	fprintf(l->out, "<title>%s\n%s, %s</title>", safe_xml(safe, sizeof(safe), label),
 		unit_time(from, begin, l->is_ns),
 		unit_length(length, picture_time(l->p, end) - begin, l->is_ns));
@@ -170,16 +170,16 @@ static void write_name(const struct layout *l, unsigned row, unsigned first, uns
 
 	if (c->mode == SONDE_MODE_IDLE || c->mode == SONDE_MODE_UNKNOWN)
 		return;
-	sonde_machine_get(l->p->run, c->machine, &m);
+	sonde_machine_get(l->p->history, c->machine, &m);
 	if (l->p->rows[row].kind == ROW_CPU && c->machine != 0)
 		snprintf(machine, sizeof(machine), " (%s)", m.name);
 	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0) {
 		char vcpu[80];
 
-		sonde_cpu_label(l->p->run, c->serves, vcpu, sizeof(vcpu));
+		sonde_cpu_label(l->p->history, c->serves, vcpu, sizeof(vcpu));
 		snprintf(name, sizeof(name), "%s for %s", *c->detail_text ? c->detail_text : "KVM",
 			 vcpu);
-	} else if (sonde_thread_get(l->p->run, c->thread, &t)) {
+	} else if (sonde_thread_get(l->p->history, c->thread, &t)) {
 		snprintf(name, sizeof(name), "%s", m.name);
 	} else {
 		const char *comm = t.tid ? t.comm : "idle";
@@ -203,7 +203,7 @@ static void write_cell(const struct layout *l, unsigned row, unsigned first, uns
 	if (!value)
 		return;
 	if (!vcpu)
-		sonde_context_get(l->p->run, (int64_t)value - 1, &c);
+		sonde_context_get(l->p->history, (int64_t)value - 1, &c);
 	fprintf(l->out, "<rect class=\"c %c%u\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\">",
 		vcpu ? 'v' : 'm', vcpu ? value : (unsigned)c.mode, MARGIN + LABEL + first,
 		row_y(l->p, row), end - first, ROW);
@@ -238,7 +238,7 @@ static void write_row(const struct layout *l, unsigned row)
 
 void picture_svg(const struct picture *p, FILE *out)
 {
-	struct layout l = {.p = p, .out = out, .is_ns = sonde_run_ticks_are_ns(p->run)};
+	struct layout l = {.p = p, .out = out, .is_ns = sonde_history_ticks_are_ns(p->history)};
 	unsigned width = p->width + LABEL + 2 * MARGIN;
 
 	l.height = row_y(p, p->nr_rows) + MARGIN + (p->nr_rows ? ROW : 0);

@@ -22,7 +22,7 @@ static const struct color *cell_color(const struct picture *p, unsigned row, uns
 		return NULL;
 	if (p->rows[row].kind == ROW_VCPU)
 		return vcpu_color(value);
-	sonde_context_get(p->run, (int64_t)value - 1, &c);
+	sonde_context_get(p->history, (int64_t)value - 1, &c);
 	return mode_color(c.mode);
 }
 
@@ -84,7 +84,7 @@ static void print_axis(const struct picture *p, FILE *out, unsigned per_char)
 	unsigned width = p->width / per_char;
 	int64_t step = picture_step(p, 14 * per_char);
 	int64_t first = (p->begin + step - 1) / step * step;
-	bool is_ns = sonde_run_ticks_are_ns(p->run);
+	bool is_ns = sonde_history_ticks_are_ns(p->history);
 	char line[1024];
 
 	if (width >= sizeof(line))
@@ -144,7 +144,7 @@ static void print_legend(const struct picture *p, FILE *out, bool color)
 				continue;
 			if (p->rows[row].kind == ROW_VCPU)
 				states[value <= VCPU_COLORS ? value : 1] = vcpus = true;
-			else if (!sonde_context_get(p->run, (int64_t)value - 1, &c))
+			else if (!sonde_context_get(p->history, (int64_t)value - 1, &c))
 				used[c.mode] = true;
 		}
 	}

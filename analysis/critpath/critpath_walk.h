@@ -24,7 +24,7 @@ struct sonde_context;
 
 struct path_finder {
 	struct path *path;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct cpu_users *users;
 	const struct handed_list *handed;
 	int ret;

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "query/run.h"
+#include "query/query.h"
 #include "base/grow.h"
 
 static bool is_for_disk(enum io_kind kind)
@@ -67,13 +67,13 @@ static int by_holder(const void *a, const void *b)
 	return ret ? ret : x->since < y->since ? -1 : x->since > y->since;
 }
 
-static int read_all(struct handed_list *h, const struct sonde_run *run)
+static int read_all(struct handed_list *h, const struct sonde_history *history)
 {
 	struct io_request r;
 	struct handed some[2];
 
-	for (int64_t row = 0; row < run_nr_requests(run); row++) {
-		unsigned nr = run_request(run, row, &r) ? handed_of(&r, some) : 0;
+	for (int64_t row = 0; row < query_nr_requests(history); row++) {
+		unsigned nr = query_request(history, row, &r) ? handed_of(&r, some) : 0;
 
 		for (unsigned i = 0; i < nr; i++) {
 			if (!room_for_one(&h->list, h->nr, &h->room))
@@ -96,9 +96,9 @@ static void release(struct kept *kept)
 
 static const struct kept_kind kind = {release};
 
-int handed_get(const struct handed_list **out, struct sonde_run *run)
+int handed_get(const struct handed_list **out, struct sonde_history *history)
 {
-	struct handed_list *h = kept_find(run, &kind);
+	struct handed_list *h = kept_find(history, &kind);
 
 	*out = h;
 	if (h)
@@ -106,11 +106,11 @@ int handed_get(const struct handed_list **out, struct sonde_run *run)
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return -ENOMEM;
-	if (read_all(h, run)) {
+	if (read_all(h, history)) {
 		release(&h->kept);
 		return -ENOMEM;
 	}
-	kept_set(run, &kind, &h->kept);
+	kept_set(history, &kind, &h->kept);
 	*out = h;
 	return 0;
 }

@@ -7,8 +7,8 @@
 
 /*
  * What was handed on between VMs and their hosts, found by the thread or the vCPU that has it at
- * some moment: packets, and answers of disks.  Read from the run's requests when first asked for,
- * and kept with the run.
+ * some moment: packets, and answers of disks.  Read from the history's requests when first asked
+ * for, and kept with the history.
  */
 enum handed_kind {
 	HANDED_SENT,	 /* a packet, by a guest's thread to a thread of the host */
@@ -34,8 +34,8 @@ struct handed_list {
 	size_t nr, room;
 };
 
-/* 0 or -ENOMEM; they are the run's. */
-int handed_get(const struct handed_list **out, struct sonde_run *run);
+/* 0 or -ENOMEM; they are the history's. */
+int handed_get(const struct handed_list **out, struct sonde_history *history);
 
 /* The last one that @holder got in [from, to]; NULL none. */
 const struct handed *handed_last(const struct handed_list *h, enum handed_kind kind, int64_t holder,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/answers/stolen.h"
 #include "cmd/answers/stolen_words.h"
-#include "query/run.h"
+#include "query/query.h"
 #include "base/figure.h"
 #include "base/units.h"
 #include "record/host/clocks.h"

@@ -30,7 +30,7 @@ SONDE_API int sonde_check_sized(const char *path,
  * Returns 0 when everything could be looked at, sound or not.
  *
  * A history: complete, every checksum right, intervals in order and without gaps, and for each
- * physical CPU the time per context adds up to the length of the run.  A trace: everything the
+ * physical CPU the time per context adds up to the length of the history.  A trace: everything the
  * reader reports, and everything the tracer lost.
  */
 static inline int

@@ -3,12 +3,12 @@
 #define SONDE_EVENTS_H
 
 #include <sonde/analyze.h>
-#include <sonde/run.h>
+#include <sonde/history.h>
 
 SONDE_BEGIN
 
 /*
- * The events of all traces of a run as one sequence in L0 time.  Traces that cannot be placed
+ * The events of all traces of a history as one sequence in L0 time.  Traces that cannot be placed
  * beside the others are in it, too, by the best guess there is: sonde_events_clock_get() says so.
  *
  *	struct sonde_events *e;
@@ -50,18 +50,18 @@ static inline int sonde_events_open(struct sonde_events **out, const struct sond
 	return sonde_events_open_sized(out, in, sizeof(*in), watcher, sizeof(*watcher), err);
 }
 
-/** sonde_run_events - the events that a history was made of, from its traces where they were
+/** sonde_history_events - the events that a history was made of, from its traces where they were
  * Machines and clocks are the history's: nothing is aligned, this takes no longer than opening the
- * files.  A machine's row in the run and its index here may differ: names tell.  -ENOENT when a
+ * files.  A machine's row in the history and its index here may differ: names tell.  -ENOENT when a
  * trace is not there any more.
  */
-SONDE_API int sonde_run_events(struct sonde_events **out, const struct sonde_run *run,
-			       struct sonde_error *err);
+SONDE_API int sonde_history_events(struct sonde_events **out, const struct sonde_history *history,
+				   struct sonde_error *err);
 
 /** sonde_events_close - closes the traces; NULL is nothing */
 SONDE_API void sonde_events_close(struct sonde_events *e);
 
-/** sonde_events_ticks_are_ns - as sonde_run_ticks_are_ns() */
+/** sonde_events_ticks_are_ns - as sonde_history_ticks_are_ns() */
 SONDE_API bool sonde_events_ticks_are_ns(const struct sonde_events *e);
 
 /** sonde_events_nr_machines - machines that have a trace in it; they are numbered from 0 */

@@ -10,7 +10,7 @@
  * What every part of libsonde shares.
  *
  * Time.  All times and durations are int64_t nanoseconds on the clock of the physical machine
- * (L0), unless sonde_run_ticks_are_ns() says that its clock is a cycle counter of unknown rate:
+ * (L0), unless sonde_history_ticks_are_ns() says that its clock is a cycle counter of unknown rate:
  * then they are its cycles.
  *
  * Rows.  Machines, CPUs, threads and so on are known by row numbers, counted from 0; -1 stands for
@@ -21,15 +21,15 @@
  * exits.
  *
  * Versions.  Programs go on working with a newer library of the same soname.  Functions keep their
- * meaning; enums and the columns of facts get new members at the end only.  Structs that a caller
+ * meaning; enums and the columns of rows get new members at the end only.  Structs that a caller
  * holds one of (rows, inputs, results) get new members at the end only, and every function that
  * takes one is called, inline, with the size that the caller was built with: the library fills in
  * no more than that, zeroes what it does not know, and takes what an older caller does not have for
  * zero.  Other languages call those functions, whose names end in _sized, themselves.  Structs that
  * come in arrays or are handed to the caller's functions never change: sonde_interval,
- * sonde_pixels, sonde_time_share, sonde_frame, sonde_column, sonde_analysis, sonde_cell.
+ * sonde_pixels, sonde_time_share, sonde_frame, sonde_column, sonde_table, sonde_cell.
  *
- * Threads.  A run, a set of facts and an event stream may each be used by one thread at a time;
+ * Threads.  A history, a set of rows and an event stream may each be used by one thread at a time;
  * different ones are independent of each other.
  */
 #define SONDE_API __attribute__((visibility("default")))

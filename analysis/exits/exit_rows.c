@@ -2,47 +2,47 @@
 /* Exits summed up: per reason, per guest thread that caused them, and what nesting multiplies. */
 #include "analysis/exits/exit_sums.h"
 #include "query/exits.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 
-static int64_t parent_of(const struct sonde_run *run, int64_t machine)
+static int64_t parent_of(const struct sonde_history *history, int64_t machine)
 {
 	struct sonde_machine m;
 
-	return sonde_machine_get(run, machine, &m) ? -1 : m.parent;
+	return sonde_machine_get(history, machine, &m) ? -1 : m.parent;
 }
 
 /* ---- per reason ---------------------------------------------------------------------------- */
 
-static int find_exits(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_exits(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		      struct error *err)
 {
 	const struct exit_sums *s;
-	int ret = exit_sums_get(&s, run, begin, end, err);
+	int ret = exit_sums_get(&s, history, begin, end, err);
 
 	for (size_t i = 0; !ret && i < s->reasons.nr; i++) {
 		const int64_t *key = keyed_cells(&s->reasons, i);
 		const struct exit_reason *sum = keyed_sum_at(&s->reasons, i);
 		const struct histogram *h = sum->lengths;
 
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(key[REASON_VM]),
-				       cell_int(parent_of(run, key[REASON_VM])),
-				       cell_int(key[REASON_FROM]),
-				       cell_int(key[REASON_NR]),
-				       cell_str(exit_name(run, key[REASON_ISA], key[REASON_NR])),
-				       cell_int((int64_t)h->count),
-				       cell_int(h->total_ns),
-				       cell_int(h->total_ns / (ns_t)h->count),
-				       cell_int(h->least_ns),
-				       cell_int(histogram_quantile(h, 500000)),
-				       cell_int(histogram_quantile(h, 990000)),
-				       cell_int(h->greatest_ns),
-				       cell_int(sum->longest.at),
-				       cell_int((int64_t)sum->to_user),
-				       cell_int(sum->user_ns),
-			       });
+		rows_add(out, (union sonde_cell[]){
+				      cell_int(key[REASON_VM]),
+				      cell_int(parent_of(history, key[REASON_VM])),
+				      cell_int(key[REASON_FROM]),
+				      cell_int(key[REASON_NR]),
+				      cell_str(exit_name(history, key[REASON_ISA], key[REASON_NR])),
+				      cell_int((int64_t)h->count),
+				      cell_int(h->total_ns),
+				      cell_int(h->total_ns / (ns_t)h->count),
+				      cell_int(h->least_ns),
+				      cell_int(histogram_quantile(h, 500000)),
+				      cell_int(histogram_quantile(h, 990000)),
+				      cell_int(h->greatest_ns),
+				      cell_int(sum->longest.at),
+				      cell_int((int64_t)sum->to_user),
+				      cell_int(sum->user_ns),
+			      });
 	}
-	facts_sort(out, "total");
+	rows_sort(out, "total");
 	return ret;
 }
 
@@ -67,7 +67,7 @@ static const struct sonde_column exits_columns[] = {
 	{"user", "IN VMM", SONDE_COL_NS, "time from there to the entry"},
 };
 
-const struct analysis exits_analysis = {
+const struct table_def exits_table = {
 	{"exits", "Exits by reason",
 	 "real time from VM exit to VM entry, as `perf kvm stat` counts it, for exits that begin "
 	 "in "
@@ -78,46 +78,46 @@ const struct analysis exits_analysis = {
 
 /* ---- how they spread ----------------------------------------------------------------------- */
 
-static void add_lengths(struct sonde_facts *out, const struct sonde_run *run, const int64_t *key,
-			ns_t from, ns_t to, uint64_t count)
+static void add_lengths(struct sonde_rows *out, const struct sonde_history *history,
+			const int64_t *key, ns_t from, ns_t to, uint64_t count)
 {
 	if (count)
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(key[REASON_VM]),
-				       cell_int(key[REASON_FROM]),
-				       cell_str(exit_name(run, key[REASON_ISA], key[REASON_NR])),
-				       cell_int(from),
-				       cell_int(to),
-				       cell_int((int64_t)count),
-			       });
+		rows_add(out, (union sonde_cell[]){
+				      cell_int(key[REASON_VM]),
+				      cell_int(key[REASON_FROM]),
+				      cell_str(exit_name(history, key[REASON_ISA], key[REASON_NR])),
+				      cell_int(from),
+				      cell_int(to),
+				      cell_int((int64_t)count),
+			      });
 }
 
 /* Rows of one reason: buckets of powers of two, and one of those that took no time. */
-static void add_spread(struct sonde_facts *out, const struct sonde_run *run, const int64_t *key,
-		       const struct histogram *h)
+static void add_spread(struct sonde_rows *out, const struct sonde_history *history,
+		       const int64_t *key, const struct histogram *h)
 {
 	uint64_t counts[HISTOGRAM_POWERS];
 	uint32_t at_once = histogram_at(h, histogram_bucket(0));
 
 	histogram_powers(h, counts);
 	counts[0] -= at_once;
-	add_lengths(out, run, key, 0, 1, at_once);
+	add_lengths(out, history, key, 0, 1, at_once);
 	for (unsigned power = 0; power < HISTOGRAM_POWERS; power++)
-		add_lengths(out, run, key, (ns_t)1 << power,
+		add_lengths(out, history, key, (ns_t)1 << power,
 			    power + 1 < HISTOGRAM_POWERS ? (ns_t)1 << (power + 1) : NS_MAX,
 			    counts[power]);
 }
 
-static int find_spread(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_spread(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		       struct error *err)
 {
 	const struct exit_sums *s;
-	int ret = exit_sums_get(&s, run, begin, end, err);
+	int ret = exit_sums_get(&s, history, begin, end, err);
 
 	for (size_t i = 0; !ret && i < s->reasons.nr; i++) {
 		const struct exit_reason *sum = keyed_sum_at(&s->reasons, i);
 
-		add_spread(out, run, keyed_cells(&s->reasons, i), sum->lengths);
+		add_spread(out, history, keyed_cells(&s->reasons, i), sum->lengths);
 	}
 	return ret;
 }
@@ -132,7 +132,7 @@ static const struct sonde_column spread_columns[] = {
 	{"count", "EXITS", SONDE_COL_INT, "how many there were"},
 };
 
-const struct analysis exit_histogram_analysis = {
+const struct table_def exit_histogram_table = {
 	{"exit_histogram", "Histogram of exit handling times",
 	 "exits by how long they lasted, in powers of 2", spread_columns,
 	 ARRAY_SIZE(spread_columns)},
@@ -141,11 +141,11 @@ const struct analysis exit_histogram_analysis = {
 
 /* ---- per guest thread ---------------------------------------------------------------------- */
 
-static int find_causes(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_causes(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		       struct error *err)
 {
 	const struct exit_sums *s;
-	int ret = exit_sums_get(&s, run, begin, end, err);
+	int ret = exit_sums_get(&s, history, begin, end, err);
 
 	for (size_t i = 0; !ret && i < s->causes.nr; i++) {
 		const int64_t *key = keyed_cells(&s->causes, i);
@@ -153,20 +153,20 @@ static int find_causes(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 
 		if (key[CAUSE_THREAD] < 0) /* a VM without a trace: "exits" says it all */
 			continue;
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(key[CAUSE_FROM]),
-				       cell_int(key[CAUSE_THREAD]),
-				       cell_int(key[CAUSE_NR]),
-				       cell_str(exit_name(run, key[CAUSE_ISA], key[CAUSE_NR])),
-				       cell_int((int64_t)sum->count),
-				       cell_int(sum->total_ns),
-				       cell_int(sum->total_ns / (ns_t)sum->count),
-				       cell_int(sum->longest.length_ns),
-				       cell_int(sum->longest.at),
-				       cell_int(sum->user_ns),
-			       });
+		rows_add(out, (union sonde_cell[]){
+				      cell_int(key[CAUSE_FROM]),
+				      cell_int(key[CAUSE_THREAD]),
+				      cell_int(key[CAUSE_NR]),
+				      cell_str(exit_name(history, key[CAUSE_ISA], key[CAUSE_NR])),
+				      cell_int((int64_t)sum->count),
+				      cell_int(sum->total_ns),
+				      cell_int(sum->total_ns / (ns_t)sum->count),
+				      cell_int(sum->longest.length_ns),
+				      cell_int(sum->longest.at),
+				      cell_int(sum->user_ns),
+			      });
 	}
-	facts_sort(out, "total");
+	rows_sort(out, "total");
 	return ret;
 }
 
@@ -185,7 +185,7 @@ static const struct sonde_column cause_columns[] = {
 	{"user", "IN VMM", SONDE_COL_NS, "of the time, in the VMM's user space"},
 };
 
-const struct analysis exit_cause_analysis = {
+const struct table_def exit_cause_table = {
 	{"exit_cause", "Exits by guest thread",
 	 "the same exits, by the guest's thread that ran; a guest without a trace is left out",
 	 cause_columns, ARRAY_SIZE(cause_columns)},
@@ -194,37 +194,37 @@ const struct analysis exit_cause_analysis = {
 
 /* ---- nesting ------------------------------------------------------------------------------- */
 
-static int find_nesting(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_nesting(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 			struct error *err)
 {
 	const struct exit_sums *s;
-	int64_t nr = sonde_nr_machines(run);
-	int ret = exit_sums_get(&s, run, begin, end, err);
+	int64_t nr = sonde_nr_machines(history);
+	int ret = exit_sums_get(&s, history, begin, end, err);
 
 	for (int64_t i = 0; i < 2 * nr && !ret; i++) {
 		const struct exit_nest *nest = &s->nests[i];
 		int64_t inner = i < nr ? i : -1;
-		int64_t host = i < nr ? parent_of(run, inner) : i - nr;
+		int64_t host = i < nr ? parent_of(history, inner) : i - nr;
 
 		if (!nest->nested)
 			continue;
-		facts_add(out,
-			  (union sonde_cell[]){
-				  cell_int(inner),
-				  cell_int(host),
-				  cell_int(parent_of(run, host)),
-				  cell_int((int64_t)nest->nested),
-				  cell_int((int64_t)nest->handed),
-				  cell_int((int64_t)nest->follow),
-				  cell_int(nest->handed ? (int64_t)((nest->nested + nest->follow) *
-								    1000 / nest->handed)
-							: -1),
-				  cell_int(nest->handed ? nest->handling_ns / (ns_t)nest->handed
-							: -1),
-				  cell_int(nest->nested_ns + nest->follow_ns),
-			  });
+		rows_add(out,
+			 (union sonde_cell[]){
+				 cell_int(inner),
+				 cell_int(host),
+				 cell_int(parent_of(history, host)),
+				 cell_int((int64_t)nest->nested),
+				 cell_int((int64_t)nest->handed),
+				 cell_int((int64_t)nest->follow),
+				 cell_int(nest->handed ? (int64_t)((nest->nested + nest->follow) *
+								   1000 / nest->handed)
+						       : -1),
+				 cell_int(nest->handed ? nest->handling_ns / (ns_t)nest->handed
+						       : -1),
+				 cell_int(nest->nested_ns + nest->follow_ns),
+			 });
 	}
-	facts_sort(out, "total");
+	rows_sort(out, "total");
 	return ret;
 }
 
@@ -245,7 +245,7 @@ static const struct sonde_column nesting_columns[] = {
 	{"total", "HANDLING TIME", SONDE_COL_NS, "of all these exits"},
 };
 
-const struct analysis nesting_analysis = {
+const struct table_def nesting_table = {
 	{"nesting", "What nesting multiplies",
 	 "each exit of a nested VM that its own host must handle costs exits of that host",
 	 nesting_columns, ARRAY_SIZE(nesting_columns)},

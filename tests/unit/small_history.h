@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef TESTS_UNIT_SMALL_RUN_H
-#define TESTS_UNIT_SMALL_RUN_H
+#ifndef TESTS_UNIT_SMALL_HISTORY_H
+#define TESTS_UNIT_SMALL_HISTORY_H
 
 #include "history/history.h"
 #include "model/context.h"
@@ -361,8 +361,8 @@ static inline void small_changes(struct history_writer *w)
 		history_writer_set(w, changes[i].attr, changes[i].t, changes[i].value);
 }
 
-/* Not in every small run: marks, of two requests at once, of a span, and of one that no thread is
- * known of. */
+/* Not in every small history: marks, of two requests at once, of a span, and of one that no thread
+ * is known of. */
 static inline void small_marks(struct history_writer *w)
 {
 	static const struct column columns[] = {
@@ -429,8 +429,8 @@ static inline int small_world_write(char path[static 64], const struct small_wor
 }
 
 /* The history that stands above; @more: tables that not all tests want, NULL none. */
-static inline int small_run_write_with(char path[static 64], int64_t wall_offset,
-				       void (*more)(struct history_writer *w))
+static inline int small_history_write_with(char path[static 64], int64_t wall_offset,
+					   void (*more)(struct history_writer *w))
 {
 	const struct small_world world = {
 		.options = {.ticks_are_ns = true,
@@ -444,14 +444,14 @@ static inline int small_run_write_with(char path[static 64], int64_t wall_offset
 	return small_world_write(path, &world);
 }
 
-static inline int small_run_write_at(char path[static 64], int64_t wall_offset)
+static inline int small_history_write_at(char path[static 64], int64_t wall_offset)
 {
-	return small_run_write_with(path, wall_offset, NULL);
+	return small_history_write_with(path, wall_offset, NULL);
 }
 
-static inline int small_run_write(char path[static 64])
+static inline int small_history_write(char path[static 64])
 {
-	return small_run_write_at(path, 1700000000000000000);
+	return small_history_write_at(path, 1700000000000000000);
 }
 
 #endif

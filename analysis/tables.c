@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All analyses, by name. */
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define ANALYSES(X)                                                                                \
+#define TABLES(X)                                                                                  \
 	X(why)                                                                                     \
 	X(delay)                                                                                   \
 	X(machine_time)                                                                            \
@@ -50,43 +50,43 @@
 	X(left_out)                                                                                \
 	X(problem)
 
-static const struct analysis *const analyses[] = {
-#define X(name) &name##_analysis,
-	ANALYSES(X)
+static const struct table_def *const tables[] = {
+#define X(name) &name##_table,
+	TABLES(X)
 #undef X
 };
 
 /* The same list, as the public interface shows it. */
-static const struct sonde_analysis *const public_list[] = {
-#define X(name) &name##_analysis.public,
-	ANALYSES(X)
+static const struct sonde_table *const public_list[] = {
+#define X(name) &name##_table.public,
+	TABLES(X)
 #undef X
 };
 
-const struct sonde_analysis *const *sonde_analyses(unsigned *nr)
+const struct sonde_table *const *sonde_tables(unsigned *nr)
 {
 	*nr = ARRAY_SIZE(public_list);
 	return public_list;
 }
 
-static const struct analysis *find(const char *name)
+static const struct table_def *find(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(analyses); i++) {
-		if (!strcmp(analyses[i]->public.name, name))
-			return analyses[i];
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		if (!strcmp(tables[i]->public.name, name))
+			return tables[i];
 	}
 	return NULL;
 }
 
-int sonde_facts_get(struct sonde_facts **out, struct sonde_run *run, const char *name,
-		    int64_t begin, int64_t end, struct sonde_error *err)
+int sonde_rows_get(struct sonde_rows **out, struct sonde_history *history, const char *name,
+		   int64_t begin, int64_t end, struct sonde_error *err)
 {
-	const struct analysis *a = find(name);
+	const struct table_def *a = find(name);
 	struct error inner = {0};
 	int ret;
 
 	*out = NULL;
-	ret = a ? analysis_facts(out, run, a, begin, end, &inner)
+	ret = a ? table_rows(out, history, a, begin, end, &inner)
 		: fail(&inner, -ENOENT, "there is no table \"%s\"", name);
-	return run_error(err, ret, &inner);
+	return query_error(err, ret, &inner);
 }

@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef QUERY_RUN_H
-#define QUERY_RUN_H
+#ifndef QUERY_QUERY_H
+#define QUERY_QUERY_H
 
 #include "base/error.h"
 #include "base/map.h"
 #include "history/history.h"
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 /*
- * Behind the public struct sonde_run: a history whose tables are read by column name, so that a
+ * Behind the public struct sonde_history: a history whose tables are read by column name, so that a
  * file which lacks a column (an older version) still opens; what is missing reads as unknown.
  */
-enum run_table {
-	RUN_MACHINE,
-	RUN_CPU,
-	RUN_THREAD,
-	RUN_PID_NS,
-	RUN_VTID,
-	RUN_CONTEXT,
-	RUN_CLOCK,
-	RUN_LOSS,
-	RUN_PROBLEM,
-	RUN_LEFT_OUT,
-	RUN_META,
-	RUN_CGROUP,
-	RUN_IDENTITY,
-	RUN_STAT,
-	RUN_EXIT,
-	RUN_MILESTONE,
-	RUN_WAKE,
-	RUN_VECTOR,
-	RUN_IRQ,
-	RUN_MARK,
-	RUN_REQUEST,
-	RUN_INITCALL,
-	RUN_REFUSED,
-	RUN_NR_TABLES
+enum query_table {
+	QUERY_MACHINE,
+	QUERY_CPU,
+	QUERY_THREAD,
+	QUERY_PID_NS,
+	QUERY_VTID,
+	QUERY_CONTEXT,
+	QUERY_CLOCK,
+	QUERY_LOSS,
+	QUERY_PROBLEM,
+	QUERY_LEFT_OUT,
+	QUERY_META,
+	QUERY_CGROUP,
+	QUERY_IDENTITY,
+	QUERY_STAT,
+	QUERY_EXIT,
+	QUERY_MILESTONE,
+	QUERY_WAKE,
+	QUERY_VECTOR,
+	QUERY_IRQ,
+	QUERY_MARK,
+	QUERY_REQUEST,
+	QUERY_INITCALL,
+	QUERY_REFUSED,
+	QUERY_NR_TABLES
 };
 
-#define RUN_COLUMNS_MAX 24
+#define QUERY_COLUMNS_MAX 24
 
 /* A vCPU's or a physical CPU's attributes, and what they are called. */
 enum cpu_attr {
@@ -51,27 +51,27 @@ enum cpu_attr {
 	CPU_WHY_OFF,
 	CPU_NR_ATTRS
 };
-extern const char *const run_cpu_attr_names[CPU_NR_ATTRS];
+extern const char *const query_cpu_attr_names[CPU_NR_ATTRS];
 
 struct thread_key;
 struct exit_kind;
 struct kept;
 
-struct sonde_run {
+struct sonde_history {
 	char *path; /* owned */
-	struct history *history;
-	struct run_cells {
+	struct history *file;
+	struct query_cells {
 		const int64_t *cells; /* the history's: row by row */
 		int64_t nr_rows;
-		unsigned nr_columns;		       /* of the file's own */
-	} tables[RUN_NR_TABLES];		       /* all 0: there is none */
-	int8_t column[RUN_NR_TABLES][RUN_COLUMNS_MAX]; /* in the file; -1 = the file lacks it */
-	struct map cpu_rows;			       /* machine << 32 | number -> row */
-	struct map vector_rows;			       /* cpu row << 8 | vector -> row */
-	attr_t (*cpu_attrs)[CPU_NR_ATTRS];	       /* owned, per CPU row */
-	struct sonde_cpu *cpus;			       /* owned, per CPU row: analyses ask often */
-	int64_t *ns_init;			       /* owned, per pid_ns row: its first thread */
-	struct exit_kind *exit_kinds;		       /* owned, per exit row: asked for per exit */
+		unsigned nr_columns;			   /* of the file's own */
+	} tables[QUERY_NR_TABLES];			   /* all 0: there is none */
+	int8_t column[QUERY_NR_TABLES][QUERY_COLUMNS_MAX]; /* in the file; -1 = the file lacks it */
+	struct map cpu_rows;				   /* machine << 32 | number -> row */
+	struct map vector_rows;				   /* cpu row << 8 | vector -> row */
+	attr_t (*cpu_attrs)[CPU_NR_ATTRS];		   /* owned, per CPU row */
+	struct sonde_cpu *cpus;	      /* owned, per CPU row: analyses ask often */
+	int64_t *ns_init;	      /* owned, per pid_ns row: its first thread */
+	struct exit_kind *exit_kinds; /* owned, per exit row: asked for per exit */
 	int64_t nr_exit_kinds;
 	struct sonde_machine *machines; /* owned, per row: the same */
 	attr_t *thread_dirs;	      /* owned, per machine: where its threads' attributes stand */
@@ -85,39 +85,41 @@ struct sonde_run {
 };
 
 /* Puts an inner error where the public interface wants it; returns @ret. */
-int run_error(struct sonde_error *out, int ret, const struct error *err);
+int query_error(struct sonde_error *out, int ret, const struct error *err);
 
 /* All contexts, and all threads, by row: for analyses that look at many; once they are there,
  * sonde_context_get() and sonde_thread_get() take them from there, too.  NULL: no memory. */
-const struct sonde_context *run_contexts(struct sonde_run *run);
-const struct sonde_thread *run_threads(struct sonde_run *run);
+const struct sonde_context *query_contexts(struct sonde_history *history);
+const struct sonde_thread *query_threads(struct sonde_history *history);
 
 /* A cell, and a cell that holds text; -1 and "" where there is none. */
-int64_t run_cell(const struct sonde_run *run, enum run_table table, int64_t row, unsigned column);
-const char *run_text(const struct sonde_run *run, enum run_table table, int64_t row,
-		     unsigned column);
+int64_t query_cell(const struct sonde_history *history, enum query_table table, int64_t row,
+		   unsigned column);
+const char *query_text(const struct sonde_history *history, enum query_table table, int64_t row,
+		       unsigned column);
 
 /* What its guest calls an interrupt of a vCPU; "" unknown. */
-const char *run_vector_irq(const struct sonde_run *run, int64_t vcpu, int64_t vector);
+const char *query_vector_irq(const struct sonde_history *history, int64_t vcpu, int64_t vector);
 /* What the handlers of a machine's interrupt line are called there; "" unknown. */
-const char *run_irq_name(const struct sonde_run *run, int64_t machine, int64_t irq);
+const char *query_irq_name(const struct sonde_history *history, int64_t machine, int64_t irq);
 /* Whether a wait is over there that was not seen to end: events of it were lost. */
-bool run_wake_is_loss(const struct sonde_run *run, int64_t wake);
-/* What it is for, all deliveries of the run taken together. */
-enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int64_t vector);
-int run_index_vectors(struct sonde_run *run, struct error *err);
+bool query_wake_is_loss(const struct sonde_history *history, int64_t wake);
+/* What it is for, all deliveries of the history taken together. */
+enum sonde_cause query_vector_cause(const struct sonde_history *history, int64_t vcpu,
+				    int64_t vector);
+int query_index_vectors(struct sonde_history *history, struct error *err);
 /* For who will ask for very many rows of "wake": has them all read.  Without the memory for that
  * each costs more. */
-void run_read_wakes(struct sonde_run *run);
-int run_index_exits(struct sonde_run *run, struct error *err);
+void query_read_wakes(struct sonde_history *history);
+int query_index_exits(struct sonde_history *history, struct error *err);
 
 /* Hands a struct to a caller whose own may be of another version, and shorter or longer: see
  * sonde/types.h. */
-void run_give(void *out, size_t out_bytes, const void *own, size_t own_bytes);
+void query_give(void *out, size_t out_bytes, const void *own, size_t own_bytes);
 
 /* False when a PID namespace's row names a parent that it cannot be in; it then counts as having
  * none. */
-bool run_pid_ns_fits(const struct sonde_run *run, int64_t row);
+bool query_pid_ns_fits(const struct sonde_history *history, int64_t row);
 
 /* Physical CPUs are the CPUs of machine 0. */
 static inline bool cpu_is_physical(const struct sonde_cpu *cpu)
@@ -126,15 +128,15 @@ static inline bool cpu_is_physical(const struct sonde_cpu *cpu)
 }
 
 /* @machine is @outer, or inside it. */
-bool run_is_inside(const struct sonde_run *run, int64_t machine, int64_t outer);
+bool query_is_inside(const struct sonde_history *history, int64_t machine, int64_t outer);
 
 /* CPU row of the vCPU that a hypervisor's context is about; where it serves a guest of a vCPU, and
  * it is not known which (@serves -1), that vCPU.  -1 unknown. */
-int64_t run_vcpu_served(const struct sonde_run *run, const struct sonde_context *c);
+int64_t query_vcpu_served(const struct sonde_history *history, const struct sonde_context *c);
 
 /* Number of the first CPU a thread was seen on; it is there until its attribute "cpu" says
  * otherwise.  -1 unknown. */
-int run_first_cpu(const struct sonde_run *run, int64_t thread);
+int query_first_cpu(const struct sonde_history *history, int64_t thread);
 
 /* What a context's CPU does, without by whom: "syscall openat", "irq 236"; what snprintf() returns.
  */
@@ -146,8 +148,8 @@ const char *softirq_name(int64_t nr);
 const char *vector_name(int64_t vector);
 
 /* Values of a vCPU's and of a thread's `state`. */
-const char *run_vcpu_state_name(uint32_t state);
-const char *run_thread_state_name(uint32_t state);
+const char *query_vcpu_state_name(uint32_t state);
+const char *query_thread_state_name(uint32_t state);
 
 /* True when @reason can only be AMD's: Intel's basic exit reasons end at 85. */
 bool exit_reason_is_svm(int64_t reason);

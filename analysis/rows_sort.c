@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "base/key_sort.h"
 
 #include <stdlib.h>
@@ -8,20 +8,20 @@
  * Rows in the order of one column; those that are equal in it stay as they are.  Only their numbers
  * are sorted.
  */
-static void take_keys(const struct sonde_facts *f, unsigned column, bool rising,
+static void take_keys(const struct sonde_rows *f, unsigned column, bool rising,
 		      struct sort_item *items)
 {
 	uint64_t flip = rising ? 1ull << 63 : ~(1ull << 63);
 
 	for (size_t i = 0; i < f->nr_rows; i++) {
-		items[i].key = (uint64_t)facts_cell(f, i, column).i ^ flip;
+		items[i].key = (uint64_t)rows_cell(f, i, column).i ^ flip;
 		items[i].at = (uint32_t)i;
 	}
 }
 
-static void sort(struct sonde_facts *f, const char *name, bool rising)
+static void sort(struct sonde_rows *f, const char *name, bool rising)
 {
-	unsigned column = (unsigned)sonde_facts_column(f, name);
+	unsigned column = (unsigned)sonde_rows_column(f, name);
 	size_t nr = f->nr_rows;
 	struct sort_item *items = malloc((2 * nr + 1) * sizeof(*items));
 	uint32_t *order = malloc((nr + 1) * sizeof(*order));
@@ -41,12 +41,12 @@ static void sort(struct sonde_facts *f, const char *name, bool rising)
 	f->order = order;
 }
 
-void facts_sort(struct sonde_facts *f, const char *column)
+void rows_sort(struct sonde_rows *f, const char *column)
 {
 	sort(f, column, false);
 }
 
-void facts_sort_rising(struct sonde_facts *f, const char *column)
+void rows_sort_rising(struct sonde_rows *f, const char *column)
 {
 	sort(f, column, true);
 }

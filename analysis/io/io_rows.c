@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to devices as facts: one by one, summed up per device, and per leg of their way. */
-#include "analysis/facts.h"
+/* Requests to devices as rows: one by one, summed up per device, and per leg of their way. */
+#include "analysis/rows.h"
 #include "analysis/keyed.h"
 #include "analysis/io/requests.h"
 #include "base/histogram.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *keep_text(struct sonde_facts *out, const char *text)
+static const char *keep_text(struct sonde_rows *out, const char *text)
 {
 	const char *kept = arena_strdup(&out->arena, text);
 
@@ -72,19 +72,19 @@ static const struct sonde_column list_columns[] = {
 };
 
 struct lister {
-	struct sonde_facts *out;
-	const struct sonde_run *run;
+	struct sonde_rows *out;
+	const struct sonde_history *history;
 };
 
 static bool add_request(const struct io_request *r, void *data)
 {
 	const struct lister *lister = data;
-	struct sonde_facts *out = lister->out;
+	struct sonde_rows *out = lister->out;
 	union sonde_cell cells[ARRAY_SIZE(list_columns)];
 	unsigned n = 0;
 	char device[96];
 
-	io_device_name(lister->run, r, device, sizeof(device));
+	io_device_name(lister->history, r, device, sizeof(device));
 	cells[n++] = cell_int(r->begin);
 	cells[n++] = cell_int(r->end - r->begin);
 	cells[n++] = cell_int(r->vm);
@@ -101,22 +101,22 @@ static bool add_request(const struct io_request *r, void *data)
 	cells[n++] = cell_int(r->worker);
 	cells[n++] = cell_int(r->sender);
 	cells[n++] = cell_int(r->row);
-	facts_add(out, cells);
+	rows_add(out, cells);
 	return !out->no_memory;
 }
 
-static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_list(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	struct lister lister = {out, run};
+	struct lister lister = {out, history};
 
 	(void)err;
-	requests_scan(run, begin, end, add_request, &lister);
-	facts_sort(out, "total");
+	requests_scan(history, begin, end, add_request, &lister);
+	rows_sort(out, "total");
 	return 0;
 }
 
-const struct analysis io_list_analysis = {
+const struct table_def io_list_table = {
 	{"io_list", "Requests to devices, slowest first",
 	 "each with the stages of its way from its VM through the host and back; -1: not known",
 	 list_columns, ARRAY_SIZE(list_columns)},
@@ -156,7 +156,7 @@ static bool note_length(struct histogram **h, ns_t *longest_at, ns_t at, ns_t le
 }
 
 struct summer {
-	const struct sonde_run *run;
+	const struct sonde_history *history;
 	struct keyed *sums;
 	struct strings names; /* of disks whose number is not known */
 	enum asked asked;
@@ -174,7 +174,7 @@ static int64_t device_key(struct summer *s, const struct io_request *r)
 		return r->kind == IO_SEND ? -1 : -2;
 	if (r->dev >= 0)
 		return r->dev;
-	io_device_name(s->run, r, name, sizeof(name));
+	io_device_name(s->history, r, name, sizeof(name));
 	id = strings_put(&s->names, name, strlen(name));
 	s->no_memory |= id == UINT32_MAX;
 	return -3 - (int64_t)id;
@@ -236,13 +236,13 @@ static void sums_release(struct keyed *sums)
 	keyed_release(sums);
 }
 
-static int sums_init(struct keyed *s, struct sonde_run *run, ns_t begin, ns_t end, enum asked asked,
-		     struct error *err)
+static int sums_init(struct keyed *s, struct sonde_history *history, ns_t begin, ns_t end,
+		     enum asked asked, struct error *err)
 {
-	struct summer summer = {.run = run, .sums = s, .asked = asked};
+	struct summer summer = {.history = history, .sums = s, .asked = asked};
 
 	*s = (struct keyed){.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)};
-	requests_scan(run, begin, end, sum_request, &summer);
+	requests_scan(history, begin, end, sum_request, &summer);
 	strings_release(&summer.names);
 	return summer.no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
 }
@@ -270,7 +270,7 @@ static const struct sonde_column sum_columns[] = {
 	LEG_COLUMNS,
 };
 
-static void add_sum(struct sonde_facts *out, struct sonde_run *run, const struct sum *sum)
+static void add_sum(struct sonde_rows *out, struct sonde_history *history, const struct sum *sum)
 {
 	const struct histogram *h = sum->lengths;
 	union sonde_cell cells[ARRAY_SIZE(sum_columns)];
@@ -278,7 +278,7 @@ static void add_sum(struct sonde_facts *out, struct sonde_run *run, const struct
 	unsigned n = 0;
 	char device[96];
 
-	io_device_name(run, &sum->any, device, sizeof(device));
+	io_device_name(history, &sum->any, device, sizeof(device));
 	cells[n++] = cell_int(sum->any.vm);
 	cells[n++] = cell_str(keep_text(out, device));
 	cells[n++] = cell_str(io_kind_names[sum->any.kind]);
@@ -293,23 +293,23 @@ static void add_sum(struct sonde_facts *out, struct sonde_run *run, const struct
 	for (unsigned leg = 0; leg < NR_LEGS; leg++)
 		cells[n++] = cell_int(leg_mean(sum, leg));
 	cells[n++] = cell_int(sum->undivided / count);
-	facts_add(out, cells);
+	rows_add(out, cells);
 }
 
-static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_sums(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		     struct error *err)
 {
 	struct keyed s;
-	int ret = sums_init(&s, run, begin, end, PER_KIND, err);
+	int ret = sums_init(&s, history, begin, end, PER_KIND, err);
 
 	for (size_t i = 0; i < s.nr && !ret; i++)
-		add_sum(out, run, sum_at(&s, i));
+		add_sum(out, history, sum_at(&s, i));
 	sums_release(&s);
-	facts_sort(out, "count");
+	rows_sort(out, "count");
 	return ret;
 }
 
-const struct analysis io_analysis = {
+const struct table_def io_table = {
 	{"io", "Requests to devices",
 	 "how many there were per VM, device and kind, and how long they took; the stages are means",
 	 sum_columns, ARRAY_SIZE(sum_columns)},
@@ -318,37 +318,37 @@ const struct analysis io_analysis = {
 
 /* ---- how they spread ------------------------------------------------------------------------ */
 
-static void add_powers(struct sonde_facts *out, struct sonde_run *run, const struct sum *sum)
+static void add_powers(struct sonde_rows *out, struct sonde_history *history, const struct sum *sum)
 {
 	uint64_t counts[HISTOGRAM_POWERS];
 	const char *device;
 	char name[96];
 
-	io_device_name(run, &sum->any, name, sizeof(name));
+	io_device_name(history, &sum->any, name, sizeof(name));
 	device = keep_text(out, name);
 	histogram_powers(sum->lengths, counts);
 	for (unsigned power = 0; power < HISTOGRAM_POWERS; power++) {
 		if (!counts[power])
 			continue;
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(sum->any.vm),
-				       cell_str(device),
-				       cell_str(io_kind_names[sum->any.kind]),
-				       cell_int(power ? (ns_t)1 << power : 0),
-				       cell_int((ns_t)1 << (power + 1)),
-				       cell_int((int64_t)counts[power]),
-			       });
+		rows_add(out, (union sonde_cell[]){
+				      cell_int(sum->any.vm),
+				      cell_str(device),
+				      cell_str(io_kind_names[sum->any.kind]),
+				      cell_int(power ? (ns_t)1 << power : 0),
+				      cell_int((ns_t)1 << (power + 1)),
+				      cell_int((int64_t)counts[power]),
+			      });
 	}
 }
 
-static int find_spread(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_spread(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		       struct error *err)
 {
 	struct keyed s;
-	int ret = sums_init(&s, run, begin, end, PER_KIND, err);
+	int ret = sums_init(&s, history, begin, end, PER_KIND, err);
 
 	for (size_t i = 0; i < s.nr && !ret; i++)
-		add_powers(out, run, sum_at(&s, i));
+		add_powers(out, history, sum_at(&s, i));
 	sums_release(&s);
 	return ret;
 }
@@ -362,7 +362,7 @@ static const struct sonde_column spread_columns[] = {
 	{"count", "TIMES", SONDE_COL_INT, "how many there were"},
 };
 
-const struct analysis io_histogram_analysis = {
+const struct table_def io_histogram_table = {
 	{"io_histogram", "Histogram of I/O latencies",
 	 "requests by how long they took, in powers of 2", spread_columns,
 	 ARRAY_SIZE(spread_columns)},
@@ -371,14 +371,15 @@ const struct analysis io_histogram_analysis = {
 
 /* ---- per leg -------------------------------------------------------------------------------- */
 
-static const char *missing(const struct sonde_run *run, const struct sum *sum, enum io_leg leg)
+static const char *missing(const struct sonde_history *history, const struct sum *sum,
+			   enum io_leg leg)
 {
-	const char *text = io_missing(run, sum->any.vm, leg);
+	const char *text = io_missing(history, sum->any.vm, leg);
 
 	return *text || !sum->uncovered ? text : "the host's trace of all of that time";
 }
 
-static void add_leg(struct sonde_facts *out, struct sonde_run *run, const struct sum *sum,
+static void add_leg(struct sonde_rows *out, struct sonde_history *history, const struct sum *sum,
 		    unsigned leg, const char *device)
 {
 	const struct histogram *h = leg < NR_LEGS ? sum->legs[leg] : sum->lengths;
@@ -386,76 +387,76 @@ static void add_leg(struct sonde_facts *out, struct sonde_run *run, const struct
 
 	if (!h && !unknown)
 		return;
-	facts_add(out,
-		  (union sonde_cell[]){
-			  cell_int(sum->any.vm),
-			  cell_str(device),
-			  cell_str(leg < NR_LEGS ? io_leg_names[leg] : "all"),
-			  cell_int(h ? (int64_t)h->count : 0),
-			  cell_int(unknown),
-			  cell_int(h ? h->total_ns / (ns_t)h->count : -1),
-			  cell_int(h ? histogram_quantile(h, 500000) : -1),
-			  cell_int(h ? histogram_quantile(h, 990000) : -1),
-			  cell_int(h ? h->greatest_ns : -1),
-			  cell_int(h && leg < NR_LEGS ? sum->leg_longest_at[leg] : sum->longest_at),
-			  cell_int(h ? share_ppm(h->total_ns, sum->lengths->total_ns) : 0),
-			  cell_str(unknown ? missing(run, sum, (enum io_leg)leg) : ""),
-		  });
+	rows_add(out,
+		 (union sonde_cell[]){
+			 cell_int(sum->any.vm),
+			 cell_str(device),
+			 cell_str(leg < NR_LEGS ? io_leg_names[leg] : "all"),
+			 cell_int(h ? (int64_t)h->count : 0),
+			 cell_int(unknown),
+			 cell_int(h ? h->total_ns / (ns_t)h->count : -1),
+			 cell_int(h ? histogram_quantile(h, 500000) : -1),
+			 cell_int(h ? histogram_quantile(h, 990000) : -1),
+			 cell_int(h ? h->greatest_ns : -1),
+			 cell_int(h && leg < NR_LEGS ? sum->leg_longest_at[leg] : sum->longest_at),
+			 cell_int(h ? share_ppm(h->total_ns, sum->lengths->total_ns) : 0),
+			 cell_str(unknown ? missing(history, sum, (enum io_leg)leg) : ""),
+		 });
 }
 
-static void add_legs(struct sonde_facts *out, struct sonde_run *run, const struct sum *sum)
+static void add_legs(struct sonde_rows *out, struct sonde_history *history, const struct sum *sum)
 {
 	const char *device;
 	char name[96], way[112];
 
-	io_device_name(run, &sum->any, name, sizeof(name));
+	io_device_name(history, &sum->any, name, sizeof(name));
 	snprintf(way, sizeof(way), "%s%s%s", name, sum->any.kind >= IO_SEND ? " " : "",
 		 sum->any.kind >= IO_SEND ? io_kind_names[sum->any.kind] : "");
 	device = keep_text(out, way);
-	add_leg(out, run, sum, NR_LEGS, device);
+	add_leg(out, history, sum, NR_LEGS, device);
 	for (unsigned leg = 0; leg < NR_LEGS; leg++)
-		add_leg(out, run, sum, leg, device);
+		add_leg(out, history, sum, leg, device);
 }
 
 /* A VM of which nothing was seen: said, with what would show it. */
-static void add_unseen(struct sonde_facts *out, struct sonde_run *run, const struct keyed *s)
+static void add_unseen(struct sonde_rows *out, struct sonde_history *history, const struct keyed *s)
 {
-	for (int64_t vm = 1; vm < sonde_nr_machines(run); vm++) {
-		bool seen = io_sees(run, vm, SEES_REQUESTS);
+	for (int64_t vm = 1; vm < sonde_nr_machines(history); vm++) {
+		bool seen = io_sees(history, vm, SEES_REQUESTS);
 
 		for (size_t i = 0; i < s->nr && !seen; i++)
 			seen = sum_at(s, i)->any.vm == vm;
 		if (seen)
 			continue;
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(vm),
-				       cell_str(""),
-				       cell_str("all"),
-				       cell_int(0),
-				       cell_int(-1),
-				       cell_int(-1),
-				       cell_int(-1),
-				       cell_int(-1),
-				       cell_int(-1),
-				       cell_int(-1),
-				       cell_int(0),
-				       cell_str(io_missing(run, vm, LEG_SUBMIT)),
-			       });
+		rows_add(out, (union sonde_cell[]){
+				      cell_int(vm),
+				      cell_str(""),
+				      cell_str("all"),
+				      cell_int(0),
+				      cell_int(-1),
+				      cell_int(-1),
+				      cell_int(-1),
+				      cell_int(-1),
+				      cell_int(-1),
+				      cell_int(-1),
+				      cell_int(0),
+				      cell_str(io_missing(history, vm, LEG_SUBMIT)),
+			      });
 	}
 }
 
-static int find_legs(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_legs(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		     struct error *err)
 {
 	struct keyed s;
-	int ret = sums_init(&s, run, begin, end, PER_LEG, err);
+	int ret = sums_init(&s, history, begin, end, PER_LEG, err);
 
 	for (size_t i = 0; i < s.nr && !ret; i++) {
 		if (sum_at(&s, i)->any.vm)
-			add_legs(out, run, sum_at(&s, i));
+			add_legs(out, history, sum_at(&s, i));
 	}
 	if (!ret)
-		add_unseen(out, run, &s);
+		add_unseen(out, history, &s);
 	sums_release(&s);
 	return ret;
 }
@@ -478,7 +479,7 @@ static const struct sonde_column leg_columns[] = {
 	{"missing", "TO KNOW MORE", SONDE_COL_STRING, "what to record where something is unknown"},
 };
 
-const struct analysis io_stage_analysis = {
+const struct table_def io_stage_table = {
 	{"io_stage", "Where requests spend their time",
 	 "per device of VMs: each stage of their way through guest, hypervisor, VMM, disk and back",
 	 leg_columns, ARRAY_SIZE(leg_columns)},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long wake-ups take: each with its way through the layers, summed up, and how they spread. */
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "analysis/keyed.h"
 #include "query/kept.h"
 #include "analysis/wakeup/wakeups.h"
@@ -45,11 +45,11 @@ static struct told tell(const struct wakeup *w)
 	};
 }
 
-static int scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
+static int scan(struct sonde_history *history, bool awake, ns_t begin, ns_t end,
 		bool (*each)(const struct wakeup *w, void *data), void *data, const bool *no_memory,
 		struct error *err)
 {
-	int ret = wakeups_scan(run, awake, begin, end, each, data);
+	int ret = wakeups_scan(history, awake, begin, end, each, data);
 
 	if (*no_memory)
 		ret = -ENOMEM;
@@ -71,7 +71,7 @@ struct sum {
 struct wakeup_sums {
 	struct kept kept;
 	ns_t begin, end; /* of the window */
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct keyed keys; /* struct sum */
 	struct told *list; /* owned: all of them, in the order of wakeups_scan() */
 	size_t nr, room;
@@ -84,7 +84,7 @@ static struct sum *sum_get(struct wakeup_sums *s, const struct told *w)
 	struct sonde_cpu cpu;
 	struct sum *sum;
 
-	sonde_cpu_get(s->run, w->vcpu, &cpu);
+	sonde_cpu_get(s->history, w->vcpu, &cpu);
 	sum = keyed_sum(&s->keys, (int64_t[]){cpu.machine, w->level, w->cause});
 	if (sum && !sum->lengths)
 		sum->lengths = calloc(1, sizeof(*sum->lengths));
@@ -132,59 +132,59 @@ static void release(struct kept *kept)
 /* Of all threads, and of those on vCPUs that are awake. */
 static const struct kept_kind kinds[2] = {{release}, {release}};
 
-static int sums_get(const struct wakeup_sums **out, struct sonde_run *run, bool awake, ns_t begin,
-		    ns_t end, struct error *err)
+static int sums_get(const struct wakeup_sums **out, struct sonde_history *history, bool awake,
+		    ns_t begin, ns_t end, struct error *err)
 {
-	struct wakeup_sums *s = kept_find(run, &kinds[awake]);
+	struct wakeup_sums *s = kept_find(history, &kinds[awake]);
 	int ret;
 
 	*out = s;
 	if (s && s->begin == begin && s->end == end)
 		return 0;
-	kept_drop(run, &kinds[awake]);
+	kept_drop(history, &kinds[awake]);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(err, -ENOMEM, "out of memory");
 	*s = (struct wakeup_sums){
 		.begin = begin,
 		.end = end,
-		.run = run,
+		.history = history,
 		.keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)},
 	};
-	ret = scan(run, awake, begin, end, sum_wakeup, s, &s->no_memory, err);
+	ret = scan(history, awake, begin, end, sum_wakeup, s, &s->no_memory, err);
 	if (ret) {
 		release(&s->kept);
 		return ret;
 	}
-	kept_set(run, &kinds[awake], &s->kept);
+	kept_set(history, &kinds[awake], &s->kept);
 	*out = s;
 	return 0;
 }
 
 /* ---- one by one ---------------------------------------------------------------------------- */
 
-static void add_told(struct sonde_facts *out, const struct told *w)
+static void add_told(struct sonde_rows *out, const struct told *w)
 {
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(w->at),
-			       cell_int(w->total),
-			       cell_int(w->vcpu),
-			       cell_int(w->level),
-			       cell_str(sonde_cause_name(w->cause)),
-			       cell_str(w->irq),
-			       cell_int(w->steps[STEP_BELOW]),
-			       cell_int(w->steps[STEP_TO_CPU]),
-			       cell_int(w->steps[STEP_TO_ENTRY]),
-			       cell_int(w->steps[STEP_GUEST]),
-			       cell_int(w->steps[STEP_QUEUE]),
-			       cell_int(w->thread),
-		       });
+	rows_add(out, (union sonde_cell[]){
+			      cell_int(w->at),
+			      cell_int(w->total),
+			      cell_int(w->vcpu),
+			      cell_int(w->level),
+			      cell_str(sonde_cause_name(w->cause)),
+			      cell_str(w->irq),
+			      cell_int(w->steps[STEP_BELOW]),
+			      cell_int(w->steps[STEP_TO_CPU]),
+			      cell_int(w->steps[STEP_TO_ENTRY]),
+			      cell_int(w->steps[STEP_GUEST]),
+			      cell_int(w->steps[STEP_QUEUE]),
+			      cell_int(w->thread),
+		      });
 }
 
 /* Where a wake-up goes that is found again. */
 struct adding {
-	struct sonde_facts *out;
-	void (*add)(struct sonde_facts *out, const struct told *w);
+	struct sonde_rows *out;
+	void (*add)(struct sonde_rows *out, const struct told *w);
 };
 
 static bool add_wakeup(const struct wakeup *wakeup, void *data)
@@ -196,26 +196,26 @@ static bool add_wakeup(const struct wakeup *wakeup, void *data)
 	return !to->out->no_memory;
 }
 
-static int list_all(struct sonde_facts *out, struct sonde_run *run, bool awake, ns_t begin,
-		    ns_t end, void (*add)(struct sonde_facts *out, const struct told *w),
+static int list_all(struct sonde_rows *out, struct sonde_history *history, bool awake, ns_t begin,
+		    ns_t end, void (*add)(struct sonde_rows *out, const struct told *w),
 		    struct error *err)
 {
 	struct adding to = {out, add};
 	const struct wakeup_sums *s;
-	int ret = sums_get(&s, run, awake, begin, end, err);
+	int ret = sums_get(&s, history, awake, begin, end, err);
 
 	if (!ret && s->too_many)
-		ret = scan(run, awake, begin, end, add_wakeup, &to, &out->no_memory, err);
+		ret = scan(history, awake, begin, end, add_wakeup, &to, &out->no_memory, err);
 	for (size_t i = 0; !ret && !s->too_many && i < s->nr; i++)
 		add(out, &s->list[i]);
-	facts_sort(out, "total");
+	rows_sort(out, "total");
 	return ret;
 }
 
-static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_list(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	return list_all(out, run, false, begin, end, add_told, err);
+	return list_all(out, history, false, begin, end, add_told, err);
 }
 
 /* clang-format off */
@@ -246,7 +246,7 @@ static const struct sonde_column list_columns[] = {
 	{"thread", "FOR", SONDE_COL_THREAD, "guest's thread that ran then"},
 };
 
-const struct analysis wakeup_list_analysis = {
+const struct table_def wakeup_list_table = {
 	{"wakeup_list", "Wake-ups of vCPUs, slowest first",
 	 "each with its steps: from the wake-up of the vCPU's thread until the guest's thread ran",
 	 list_columns, ARRAY_SIZE(list_columns)},
@@ -266,12 +266,12 @@ const struct analysis wakeup_list_analysis = {
 	}
 
 /* With its steps from @step on: who was awake needs no others. */
-static void add_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t i, int step)
+static void add_sum(struct sonde_rows *out, const struct wakeup_sums *s, size_t i, int step)
 {
 	const int64_t *key = keyed_cells(&s->keys, i);
 	const struct sum *sum = keyed_sum_at(&s->keys, i);
 	const struct histogram *h = sum->lengths;
-	union sonde_cell *cells = facts_new_row(out);
+	union sonde_cell *cells = rows_new(out);
 	ns_t count = (ns_t)h->count;
 
 	if (!cells)
@@ -289,22 +289,22 @@ static void add_sum(struct sonde_facts *out, const struct wakeup_sums *s, size_t
 		*cells++ = cell_int(sum->steps[step] / count);
 }
 
-static int tell_sums(struct sonde_facts *out, struct sonde_run *run, bool awake, ns_t begin,
+static int tell_sums(struct sonde_rows *out, struct sonde_history *history, bool awake, ns_t begin,
 		     ns_t end, struct error *err)
 {
 	const struct wakeup_sums *s;
-	int ret = sums_get(&s, run, awake, begin, end, err);
+	int ret = sums_get(&s, history, awake, begin, end, err);
 
 	for (size_t i = 0; !ret && i < s->keys.nr; i++)
 		add_sum(out, s, i, awake ? STEP_GUEST : STEP_BELOW);
-	facts_sort(out, "count");
+	rows_sort(out, "count");
 	return ret;
 }
 
-static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_sums(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	return tell_sums(out, run, false, begin, end, err);
+	return tell_sums(out, history, false, begin, end, err);
 }
 
 static const struct sonde_column sum_columns[] = {
@@ -315,7 +315,7 @@ static const struct sonde_column sum_columns[] = {
 	STEP_COLUMNS,
 };
 
-const struct analysis wakeup_analysis = {
+const struct table_def wakeup_table = {
 	{"wakeup", "Wakeup latency",
 	 "from the moment in which a vCPU's thread is woken to that in which the guest's thread "
 	 "runs "
@@ -326,7 +326,7 @@ const struct analysis wakeup_analysis = {
 
 /* ---- how they spread ----------------------------------------------------------------------- */
 
-static void add_powers(struct sonde_facts *out, const struct wakeup_sums *s, size_t i)
+static void add_powers(struct sonde_rows *out, const struct wakeup_sums *s, size_t i)
 {
 	const struct sum *sum = keyed_sum_at(&s->keys, i);
 	const int64_t *key = keyed_cells(&s->keys, i);
@@ -336,22 +336,22 @@ static void add_powers(struct sonde_facts *out, const struct wakeup_sums *s, siz
 	for (unsigned power = 0; power < HISTOGRAM_POWERS; power++) {
 		if (!counts[power])
 			continue;
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(key[KEY_VM]),
-				       cell_int(key[KEY_LEVEL]),
-				       cell_str(sonde_cause_name((enum sonde_cause)key[KEY_CAUSE])),
-				       cell_int(power ? (ns_t)1 << power : 0),
-				       cell_int((ns_t)1 << (power + 1)),
-				       cell_int((int64_t)counts[power]),
-			       });
+		rows_add(out, (union sonde_cell[]){
+				      cell_int(key[KEY_VM]),
+				      cell_int(key[KEY_LEVEL]),
+				      cell_str(sonde_cause_name((enum sonde_cause)key[KEY_CAUSE])),
+				      cell_int(power ? (ns_t)1 << power : 0),
+				      cell_int((ns_t)1 << (power + 1)),
+				      cell_int((int64_t)counts[power]),
+			      });
 	}
 }
 
-static int find_histogram(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			  struct error *err)
+static int find_histogram(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			  ns_t end, struct error *err)
 {
 	const struct wakeup_sums *s;
-	int ret = sums_get(&s, run, false, begin, end, err);
+	int ret = sums_get(&s, history, false, begin, end, err);
 
 	for (size_t i = 0; !ret && i < s->keys.nr; i++)
 		add_powers(out, s, i);
@@ -367,7 +367,7 @@ static const struct sonde_column histogram_columns[] = {
 	{"count", "TIMES", SONDE_COL_INT, "how many there were"},
 };
 
-const struct analysis wakeup_histogram_analysis = {
+const struct table_def wakeup_histogram_table = {
 	{"wakeup_histogram", "Histogram of wakeup latencies",
 	 "wake-ups by how long they took, in powers of 2", histogram_columns,
 	 ARRAY_SIZE(histogram_columns)},
@@ -376,25 +376,25 @@ const struct analysis wakeup_histogram_analysis = {
 
 /* ---- the vCPU was awake -------------------------------------------------------------------- */
 
-static void add_awake(struct sonde_facts *out, const struct told *w)
+static void add_awake(struct sonde_rows *out, const struct told *w)
 {
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(w->at),
-			       cell_int(w->total),
-			       cell_int(w->vcpu),
-			       cell_int(w->level),
-			       cell_str(sonde_cause_name(w->cause)),
-			       cell_str(w->irq),
-			       cell_int(w->steps[STEP_GUEST]),
-			       cell_int(w->steps[STEP_QUEUE]),
-			       cell_int(w->thread),
-		       });
+	rows_add(out, (union sonde_cell[]){
+			      cell_int(w->at),
+			      cell_int(w->total),
+			      cell_int(w->vcpu),
+			      cell_int(w->level),
+			      cell_str(sonde_cause_name(w->cause)),
+			      cell_str(w->irq),
+			      cell_int(w->steps[STEP_GUEST]),
+			      cell_int(w->steps[STEP_QUEUE]),
+			      cell_int(w->thread),
+		      });
 }
 
-static int find_awake_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			   struct error *err)
+static int find_awake_list(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			   ns_t end, struct error *err)
 {
-	return list_all(out, run, true, begin, end, add_awake, err);
+	return list_all(out, history, true, begin, end, add_awake, err);
 }
 
 /* clang-format off */
@@ -416,7 +416,7 @@ static const struct sonde_column awake_list_columns[] = {
 	{"thread", "FOR", SONDE_COL_THREAD, "guest's thread that was woken"},
 };
 
-const struct analysis wakeup_awake_list_analysis = {
+const struct table_def wakeup_awake_list_table = {
 	{"wakeup_awake_list", "Wake-ups of threads on vCPUs that were awake, slowest first",
 	 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
 	 "not halted: from its "
@@ -425,10 +425,10 @@ const struct analysis wakeup_awake_list_analysis = {
 	find_awake_list,
 };
 
-static int find_awake(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_awake(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		      struct error *err)
 {
-	return tell_sums(out, run, true, begin, end, err);
+	return tell_sums(out, history, true, begin, end, err);
 }
 
 static const struct sonde_column awake_columns[] = {
@@ -439,7 +439,7 @@ static const struct sonde_column awake_columns[] = {
 	AWAKE_COLUMNS,
 };
 
-const struct analysis wakeup_awake_analysis = {
+const struct table_def wakeup_awake_table = {
 	{"wakeup_awake", "Wakeup latency on vCPUs that were awake",
 	 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
 	 "not halted; the steps are "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A critical path as facts: its steps, each in words. */
+/* A critical path as rows: its steps, each in words. */
 #include "analysis/critpath/critpath.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "analysis/sentence.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static void say_mode(struct sentence *s, const struct sonde_context *c)
 	     c->mode == SONDE_MODE_SOFTIRQ))
 		say(s, " %lld", (long long)c->detail);
 	if (!*c->detail_text && c->mode == SONDE_MODE_IRQ) {
-		name = run_irq_name(s->run, c->machine, c->detail);
+		name = query_irq_name(s->history, c->machine, c->detail);
 		say(s, "%s%s%s", *name ? " (" : "", name, *name ? ")" : "");
 	}
 }
@@ -44,7 +44,7 @@ static void say_wait(struct sentence *s, const struct path_step *step,
 	say(s, "for ");
 	say_mode(s, c);
 	say(s, " on ");
-	say_cpu(s, sonde_find_cpu(s->run, c->machine, c->cpu));
+	say_cpu(s, sonde_find_cpu(s->history, c->machine, c->cpu));
 	if (!c->machine) {
 		say(s, " of ");
 		say_machine(s, 0);
@@ -55,7 +55,7 @@ static bool is_vcpu_thread(const struct sentence *s, int64_t thread)
 {
 	struct sonde_thread t;
 
-	return !sonde_thread_get(s->run, thread, &t) && t.vcpu >= 0;
+	return !sonde_thread_get(s->history, thread, &t) && t.vcpu >= 0;
 }
 
 /* "web1 vCPU 2 was runnable, CPU 3 ran postgres[12] of host0"; of that vCPU's own thread "runnable,
@@ -95,16 +95,16 @@ static bool is_before_birth(const struct sentence *s, const struct path_step *st
 {
 	struct sonde_thread t;
 
-	return !sonde_thread_get(s->run, step->thread, &t) && t.begin >= step->end;
+	return !sonde_thread_get(s->history, step->thread, &t) && t.begin >= step->end;
 }
 
 /* What a step was about, beyond its kind and its thread. */
 static void say_step(struct sentence *s, const struct path_step *step)
 {
 	struct sonde_context c = {.thread = -1, .detail_text = ""};
-	struct culprit culprit = culprit_of(s->run, step->context);
+	struct culprit culprit = culprit_of(s->history, step->context);
 
-	sonde_context_get(s->run, step->context, &c);
+	sonde_context_get(s->history, step->context, &c);
 	switch (step->kind) {
 	case PATH_RUNS:
 	case PATH_INTERRUPTED:
@@ -115,7 +115,7 @@ static void say_step(struct sentence *s, const struct path_step *step)
 		say(s, "'s, %s for ", *c.detail_text ? c.detail_text : "exit");
 		if (c.serves < 0)
 			say(s, "a guest of ");
-		say_cpu(s, run_vcpu_served(s->run, &c));
+		say_cpu(s, query_vcpu_served(s->history, &c));
 		break;
 	case PATH_OFF_CPU:
 	case PATH_QUEUED:
@@ -125,7 +125,7 @@ static void say_step(struct sentence *s, const struct path_step *step)
 		say_wait(s, step, &c);
 		if (step->ready < 0)
 			break;
-		culprit = culprit_of(s->run, step->instead);
+		culprit = culprit_of(s->history, step->instead);
 		say(s, "; ");
 		say_others(s, step, &culprit);
 		break;
@@ -141,11 +141,12 @@ static void say_step(struct sentence *s, const struct path_step *step)
 		s->text[--s->len] = '\0';
 }
 
-static void add_step(struct sonde_facts *out, struct sonde_run *run, const struct path_step *step)
+static void add_step(struct sonde_rows *out, struct sonde_history *history,
+		     const struct path_step *step)
 {
 	bool instead = step->kind == PATH_WAITS && step->ready >= 0;
-	struct culprit by = culprit_of(run, instead ? step->instead : step->context);
-	struct sentence says = {.run = run};
+	struct culprit by = culprit_of(history, instead ? step->instead : step->context);
+	struct sentence says = {.history = history};
 	struct sonde_thread t;
 	char *text;
 
@@ -154,22 +155,22 @@ static void add_step(struct sonde_facts *out, struct sonde_run *run, const struc
 	out->no_memory |= !text;
 	if (!text)
 		return;
-	facts_add(
-		out,
-		(union sonde_cell[]){
-			cell_int(step->begin),
-			cell_int(step->end - step->begin),
-			cell_int(sonde_thread_get(run, step->thread, &t) ? -1 : (int64_t)t.machine),
-			cell_int(step->thread),
-			cell_int(step->depth),
-			cell_str(kind_names[step->kind]),
-			cell_str(text),
-			cell_int(step->on),
-			cell_int(by.machine),
-			cell_int(by.thread),
-			cell_int(by.mode),
-			cell_int(step->ready),
-		});
+	rows_add(out,
+		 (union sonde_cell[]){
+			 cell_int(step->begin),
+			 cell_int(step->end - step->begin),
+			 cell_int(sonde_thread_get(history, step->thread, &t) ? -1
+									      : (int64_t)t.machine),
+			 cell_int(step->thread),
+			 cell_int(step->depth),
+			 cell_str(kind_names[step->kind]),
+			 cell_str(text),
+			 cell_int(step->on),
+			 cell_int(by.machine),
+			 cell_int(by.thread),
+			 cell_int(by.mode),
+			 cell_int(step->ready),
+		 });
 }
 
 static const struct sonde_column columns[] = {
@@ -194,15 +195,15 @@ static const struct sonde_column columns[] = {
 	 "vCPU under the thread that was runnable and did not run"},
 };
 
-static const struct sonde_analysis critical_path = {
+static const struct sonde_table critical_path = {
 	"critical_path", "Critical path",
 	"what a thread waited for, followed backwards through wake-ups, interrupts and vCPUs",
 	columns, ARRAY_SIZE(columns)};
 
-int sonde_critical_path(struct sonde_facts **out, struct sonde_run *run, int64_t thread,
+int sonde_critical_path(struct sonde_rows **out, struct sonde_history *history, int64_t thread,
 			int64_t begin, int64_t end, struct sonde_error *err)
 {
-	struct sonde_facts *f = calloc(1, sizeof(*f));
+	struct sonde_rows *f = calloc(1, sizeof(*f));
 	struct error inner = {0};
 	struct sonde_thread t;
 	struct path path = {0};
@@ -210,23 +211,23 @@ int sonde_critical_path(struct sonde_facts **out, struct sonde_run *run, int64_t
 
 	*out = NULL;
 	if (!f)
-		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
-	f->analysis = &critical_path;
-	if (sonde_thread_get(run, thread, &t))
+		return query_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
+	f->table = &critical_path;
+	if (sonde_thread_get(history, thread, &t))
 		ret = fail(&inner, -ENOENT, "there is no such thread");
 	else if (t.end >= 0 && t.end <= begin)
 		ret = fail(&inner, -ERANGE, "the thread has ended before that");
 	else
-		ret = path_find(&path, run, thread, begin, t.end >= 0 && t.end < end ? t.end : end,
-				&inner);
+		ret = path_find(&path, history, thread, begin,
+				t.end >= 0 && t.end < end ? t.end : end, &inner);
 	for (size_t i = 0; i < path.nr; i++)
-		add_step(f, run, &path.steps[i]);
+		add_step(f, history, &path.steps[i]);
 	path_release(&path);
 	if (!ret && f->no_memory)
 		ret = fail(&inner, -ENOMEM, "out of memory");
 	if (ret) {
-		sonde_facts_free(f);
-		return run_error(err, ret, &inner);
+		sonde_rows_free(f);
+		return query_error(err, ret, &inner);
 	}
 	*out = f;
 	return 0;

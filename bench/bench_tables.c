@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the facts cost: bench_facts FILE
+ * What the rows cost: bench_facts FILE
  *
  * Every analysis over the whole of a history, each on a history that was opened anew.  Prints one
  * line for each: name, rows and CPU time in ms; then the sum of all, and what all of them cost one
@@ -10,12 +10,12 @@
  */
 #include <stdio.h>
 
-#include "bench/facts_time.h"
+#include "bench/rows_time.h"
 #include "cmd/common/heap.h"
 
 int main(int argc, char **argv)
 {
-	const struct sonde_analysis *const *list;
+	const struct sonde_table *const *list;
 	size_t rows, all_rows = 0;
 	double ms, sum = 0;
 	unsigned nr;
@@ -25,15 +25,15 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	heap_settle();
-	list = sonde_analyses(&nr);
+	list = sonde_tables(&nr);
 	for (unsigned i = 0; i < nr; i++) {
-		ms = facts_time(argv[1], list[i]->name, &rows);
+		ms = rows_time(argv[1], list[i]->name, &rows);
 		printf("%s %zu %.1f\n", list[i]->name, rows, ms);
 		all_rows += rows;
 		sum += ms;
 	}
 	printf("all %zu %.1f\n", all_rows, sum);
-	ms = facts_time_together(argv[1], &rows);
+	ms = rows_time_together(argv[1], &rows);
 	printf("together %zu %.1f\n", rows, ms);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What vCPUs were blocked on: one by one, and summed up. */
 #include "analysis/sched/cpu_users.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "analysis/keyed.h"
 #include "analysis/wakeup/waits.h"
 
@@ -10,14 +10,14 @@
 #include <string.h>
 
 /* Calls waits_scan() for all vCPUs. */
-static int scan_vcpus(struct sonde_run *run, ns_t begin, ns_t end,
+static int scan_vcpus(struct sonde_history *history, ns_t begin, ns_t end,
 		      bool (*each)(const struct wait *w, void *data), void *data,
 		      const bool *no_memory, struct error *err)
 {
 	struct cpu_users *users;
-	int ret = cpu_users_get(&users, run);
+	int ret = cpu_users_get(&users, history);
 
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !ret && !*no_memory; vcpu++)
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(history) && !ret && !*no_memory; vcpu++)
 		ret = waits_scan(&users->strips, vcpu, begin, end, each, data);
 	if (*no_memory)
 		return fail(err, -ENOMEM, "out of memory");
@@ -27,8 +27,8 @@ static int scan_vcpus(struct sonde_run *run, ns_t begin, ns_t end,
 /* ---- one by one ---------------------------------------------------------------------------- */
 
 struct list {
-	struct sonde_facts *out;
-	struct sonde_run *run;
+	struct sonde_rows *out;
+	struct sonde_history *history;
 };
 
 static bool add_wait(const struct wait *w, void *data)
@@ -37,31 +37,31 @@ static bool add_wait(const struct wait *w, void *data)
 	struct sonde_wake wake;
 	bool went_on = w->ended && !w->unseen;
 
-	wait_wake(l->run, w, &wake);
-	facts_add(l->out, (union sonde_cell[]){
-				  cell_int(w->polled ? w->begin : w->asleep),
-				  cell_int(w->time_ns),
-				  cell_int(w->vcpu),
-				  cell_str(sonde_cause_name(wake.cause)),
-				  cell_str(wake.irq),
-				  cell_int(wake.vector),
-				  cell_int(wake.from),
-				  cell_int(wake.by),
-				  cell_int(w->polled),
-				  cell_int(went_on && !w->no_thread ? w->ran - w->woken : -1),
-				  cell_int(went_on ? w->entry - w->ran : -1),
-				  cell_str(wake.evidence),
-				  cell_int(w->entry),
-			  });
+	wait_wake(l->history, w, &wake);
+	rows_add(l->out, (union sonde_cell[]){
+				 cell_int(w->polled ? w->begin : w->asleep),
+				 cell_int(w->time_ns),
+				 cell_int(w->vcpu),
+				 cell_str(sonde_cause_name(wake.cause)),
+				 cell_str(wake.irq),
+				 cell_int(wake.vector),
+				 cell_int(wake.from),
+				 cell_int(wake.by),
+				 cell_int(w->polled),
+				 cell_int(went_on && !w->no_thread ? w->ran - w->woken : -1),
+				 cell_int(went_on ? w->entry - w->ran : -1),
+				 cell_str(wake.evidence),
+				 cell_int(w->entry),
+			 });
 	return !l->out->no_memory;
 }
 
-static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_list(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	struct list l = {out, run};
+	struct list l = {out, history};
 
-	return scan_vcpus(run, begin, end, add_wait, &l, &out->no_memory, err);
+	return scan_vcpus(history, begin, end, add_wait, &l, &out->no_memory, err);
 }
 
 /* clang-format off */
@@ -91,7 +91,7 @@ static const struct sonde_column list_columns[] = {
 	{"until", "UNTIL", SONDE_COL_TIME, "when its guest went on, or the end of the history"},
 };
 
-const struct analysis wait_list_analysis = {
+const struct table_def wait_list_table = {
 	{"wait_list", "Waits of vCPUs, one by one", "each wait of a vCPU, and what ended it",
 	 list_columns, ARRAY_SIZE(list_columns)},
 	find_list,
@@ -108,7 +108,7 @@ struct sum {
 };
 
 struct sums {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct keyed keys; /* struct sum */
 	bool no_memory;
 };
@@ -119,7 +119,7 @@ static bool sum_wait(const struct wait *w, void *data)
 	struct sonde_wake wake;
 	struct sum *sum;
 
-	wait_wake(s->run, w, &wake);
+	wait_wake(s->history, w, &wake);
 	sum = keyed_sum(&s->keys, (int64_t[]){w->vcpu, wake.cause, wake.vector, wake.from});
 	s->no_memory = !sum;
 	if (!sum)
@@ -135,42 +135,42 @@ static bool sum_wait(const struct wait *w, void *data)
 	return true;
 }
 
-static void add_sum(struct sonde_facts *out, const struct sums *s, size_t i, ns_t length)
+static void add_sum(struct sonde_rows *out, const struct sums *s, size_t i, ns_t length)
 {
 	const struct sum *sum = keyed_sum_at(&s->keys, i);
 	struct sonde_wake wake;
 
-	wait_wake(s->run,
+	wait_wake(s->history,
 		  &(struct wait){.vcpu = keyed_cells(&s->keys, i)[KEY_VCPU], .wake = sum->wake},
 		  &wake);
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(wake.vcpu),
-			       cell_str(sonde_cause_name(wake.cause)),
-			       cell_str(wake.irq),
-			       cell_int(wake.vector),
-			       cell_int(wake.from),
-			       cell_int(sum->total_ns),
-			       cell_int(share_ppm(sum->total_ns, length)),
-			       cell_int(sum->count),
-			       cell_int(sum->total_ns / sum->count),
-			       cell_int(sum->longest_ns),
-			       cell_int(sum->longest_at),
-			       cell_int(sum->polled_ns),
-			       cell_str(wake.evidence),
-		       });
+	rows_add(out, (union sonde_cell[]){
+			      cell_int(wake.vcpu),
+			      cell_str(sonde_cause_name(wake.cause)),
+			      cell_str(wake.irq),
+			      cell_int(wake.vector),
+			      cell_int(wake.from),
+			      cell_int(sum->total_ns),
+			      cell_int(share_ppm(sum->total_ns, length)),
+			      cell_int(sum->count),
+			      cell_int(sum->total_ns / sum->count),
+			      cell_int(sum->longest_ns),
+			      cell_int(sum->longest_at),
+			      cell_int(sum->polled_ns),
+			      cell_str(wake.evidence),
+		      });
 }
 
-static int find_sums(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_sums(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		     struct error *err)
 {
-	struct sums s = {.run = run,
+	struct sums s = {.history = history,
 			 .keys = {.nr_cells = KEY_NR_CELLS, .sum_bytes = sizeof(struct sum)}};
-	int ret = scan_vcpus(run, begin, end, sum_wait, &s, &s.no_memory, err);
+	int ret = scan_vcpus(history, begin, end, sum_wait, &s, &s.no_memory, err);
 
 	for (size_t i = 0; i < s.keys.nr && !ret; i++)
 		add_sum(out, &s, i, end - begin);
 	keyed_release(&s.keys);
-	facts_sort(out, "total");
+	rows_sort(out, "total");
 	return ret;
 }
 
@@ -191,7 +191,7 @@ static const struct sonde_column sum_columns[] = {
 	{"evidence", "EVIDENCE", SONDE_COL_STRING, "how the cause of the longest was found"},
 };
 
-const struct analysis wait_analysis = {
+const struct table_def wait_table = {
 	{"wait", "What vCPUs were blocked on",
 	 "time in which a vCPU had nothing to run, by what ended it; its hypervisor's events say "
 	 "so, "

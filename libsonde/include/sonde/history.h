@@ -1,75 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SONDE_RUN_H
-#define SONDE_RUN_H
+#ifndef SONDE_HISTORY_H
+#define SONDE_HISTORY_H
 
 #include <sonde/types.h>
 
 SONDE_BEGIN
 
 /*
- * A run: the fused history of one physical machine and everything inside it, as sonde_analyze()
+ * A history: the fused history of one physical machine and everything inside it, as sonde_analyze()
  * wrote it into a .sonde file.
  *
- *	struct sonde_run *run;
- *	if (sonde_run_open(&run, "run.sonde", &err))
+ *	struct sonde_history *run;
+ *	if (sonde_history_open(&run, "run.sonde", &err))
  *		...
  *	sonde_stack_at(run, 0, t, &stack);
- *	sonde_run_close(run);
+ *	sonde_history_close(run);
  *
- * Strings handed out belong to the run and live until sonde_run_close().
+ * Strings handed out belong to the history and live until sonde_history_close().
  */
-struct sonde_run;
+struct sonde_history;
 
-/** sonde_run_open - open a history; cost does not depend on its length
+/** sonde_history_open - open a history; cost does not depend on its length
  * Returns 0, -EINVAL when the file is no history, or another negative errno.
  */
-SONDE_API int sonde_run_open(struct sonde_run **out, const char *path, struct sonde_error *err);
+SONDE_API int sonde_history_open(struct sonde_history **out, const char *path,
+				 struct sonde_error *err);
 
-/** sonde_run_close - release it, and all that was handed out; NULL is nothing
- * Facts and events that were made from it are closed before.
+/** sonde_history_close - release it, and all that was handed out; NULL is nothing
+ * Rows and events that were made from it are closed before.
  */
-SONDE_API void sonde_run_close(struct sonde_run *run);
+SONDE_API void sonde_history_close(struct sonde_history *history);
 
-/** sonde_run_again - the same run once more, for another thread
- * A run is used by one thread at a time.  What does not change (names, rows) is shared, so this
+/** sonde_history_again - the same history once more, for another thread
+ * A history is used by one thread at a time.  What does not change (names, rows) is shared, so this
  * costs little memory and no time; each is closed for itself, in any order.  @of may be in use
  * meanwhile.
  */
-SONDE_API int sonde_run_again(struct sonde_run **out, const struct sonde_run *of,
-			      struct sonde_error *err);
+SONDE_API int sonde_history_again(struct sonde_history **out, const struct sonde_history *of,
+				  struct sonde_error *err);
 
-/** sonde_run_path - the path it was opened by */
-SONDE_API const char *sonde_run_path(const struct sonde_run *run);
+/** sonde_history_path - the path it was opened by */
+SONDE_API const char *sonde_history_path(const struct sonde_history *history);
 
-/** sonde_run_file - which file it is, as text, which differs for every other file and once it is
- * changed For who keeps what was computed from a run.  Returns what snprintf() returns; 128 bytes
- * are enough.
+/** sonde_history_file_id - which file it is, as text, which differs for every other file and once
+ * it is changed For who keeps what was computed from a history.  Returns what snprintf() returns;
+ * 128 bytes are enough.
  */
-SONDE_API int sonde_run_file(const struct sonde_run *run, char *buf, size_t room);
+SONDE_API int sonde_history_file_id(const struct sonde_history *history, char *buf, size_t room);
 
-/** sonde_run_begin, sonde_run_end - time of the first event of all traces, and behind the last one
+/** sonde_history_begin, sonde_history_end - time of the first event of all traces, and behind the
+ * last one
  */
-SONDE_API int64_t sonde_run_begin(const struct sonde_run *run);
-SONDE_API int64_t sonde_run_end(const struct sonde_run *run);
+SONDE_API int64_t sonde_history_begin(const struct sonde_history *history);
+SONDE_API int64_t sonde_history_end(const struct sonde_history *history);
 
-/** sonde_run_traced - from the first to the last event of the physical machine's trace
+/** sonde_history_traced - from the first to the last event of the physical machine's trace
  * Traces of guests may begin earlier or end later: there nothing is known of the physical CPUs.
- * Commands tell of this window unless they are asked for another.  It is never empty unless the run
- * is: where a history does not tell it is the whole run.
+ * Commands tell of this window unless they are asked for another.  It is never empty unless the
+ * history is: where a history does not tell it is the whole history.
  */
-SONDE_API void sonde_run_traced(const struct sonde_run *run, int64_t *begin, int64_t *end);
+SONDE_API void sonde_history_traced(const struct sonde_history *history, int64_t *begin,
+				    int64_t *end);
 
-/** sonde_run_complete - false when the writer was killed or the file cut off: the run then ends
- * there */
-SONDE_API bool sonde_run_complete(const struct sonde_run *run);
+/** sonde_history_complete - false when the writer was killed or the file cut off: the history then
+ * ends there */
+SONDE_API bool sonde_history_complete(const struct sonde_history *history);
 
-/** sonde_run_ticks_are_ns - false when times are cycles of a counter of unknown rate */
-SONDE_API bool sonde_run_ticks_are_ns(const struct sonde_run *run);
+/** sonde_history_ticks_are_ns - false when times are cycles of a counter of unknown rate */
+SONDE_API bool sonde_history_ticks_are_ns(const struct sonde_history *history);
 
-/** sonde_run_wall_offset - what to add to a time of the run for Unix time in ns
+/** sonde_history_wall_offset - what to add to a time of the history for Unix time in ns
  * Returns false when the traces do not tell.
  */
-SONDE_API bool sonde_run_wall_offset(const struct sonde_run *run, int64_t *offset_ns);
+SONDE_API bool sonde_history_wall_offset(const struct sonde_history *history, int64_t *offset_ns);
 
 /* ---- what there is ------------------------------------------------------------------------ */
 
@@ -334,22 +337,22 @@ struct sonde_meta {
 };
 
 /** sonde_nr_machines ... - how many rows there are of each; O(1), never fails */
-SONDE_API int64_t sonde_nr_machines(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_cpus(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_threads(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_pid_ns(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_contexts(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_clocks(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_losses(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_problems(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_left_outs(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_wakes(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_vectors(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_meta(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_cgroups(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_identities(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_cpu_times(const struct sonde_run *run);
-SONDE_API int64_t sonde_nr_marks(const struct sonde_run *run);
+SONDE_API int64_t sonde_nr_machines(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_cpus(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_threads(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_pid_ns(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_contexts(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_clocks(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_losses(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_problems(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_left_outs(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_wakes(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_vectors(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_meta(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_cgroups(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_identities(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_cpu_times(const struct sonde_history *history);
+SONDE_API int64_t sonde_nr_marks(const struct sonde_history *history);
 
 /*
  * Rows by number: sonde_machine_get(run, row, &machine) and so on; O(1).  A row that does not exist
@@ -357,44 +360,44 @@ SONDE_API int64_t sonde_nr_marks(const struct sonde_run *run);
  * of the caller's struct, see sonde/types.h.
  */
 #define SONDE_ROW(name)                                                                            \
-	static inline int sonde_##name##_get(const struct sonde_run *run, int64_t row,             \
+	static inline int sonde_##name##_get(const struct sonde_history *history, int64_t row,     \
 					     struct sonde_##name *out)                             \
 	{                                                                                          \
-		return sonde_##name##_get_sized(run, row, out, sizeof(*out));                      \
+		return sonde_##name##_get_sized(history, row, out, sizeof(*out));                  \
 	}
 
-SONDE_API int sonde_machine_get_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_machine_get_sized(const struct sonde_history *history, int64_t row,
 				      struct sonde_machine *out, size_t out_bytes);
-SONDE_API int sonde_cpu_get_sized(const struct sonde_run *run, int64_t row, struct sonde_cpu *out,
-				  size_t out_bytes);
-SONDE_API int sonde_thread_get_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_cpu_get_sized(const struct sonde_history *history, int64_t row,
+				  struct sonde_cpu *out, size_t out_bytes);
+SONDE_API int sonde_thread_get_sized(const struct sonde_history *history, int64_t row,
 				     struct sonde_thread *out, size_t out_bytes);
-SONDE_API int sonde_pid_ns_get_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_pid_ns_get_sized(const struct sonde_history *history, int64_t row,
 				     struct sonde_pid_ns *out, size_t out_bytes);
-SONDE_API int sonde_context_get_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_context_get_sized(const struct sonde_history *history, int64_t row,
 				      struct sonde_context *out, size_t out_bytes);
-SONDE_API int sonde_clock_get_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_clock_get_sized(const struct sonde_history *history, int64_t row,
 				    struct sonde_clock *out, size_t out_bytes);
-SONDE_API int sonde_loss_get_sized(const struct sonde_run *run, int64_t row, struct sonde_loss *out,
-				   size_t out_bytes);
-SONDE_API int sonde_problem_get_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_loss_get_sized(const struct sonde_history *history, int64_t row,
+				   struct sonde_loss *out, size_t out_bytes);
+SONDE_API int sonde_problem_get_sized(const struct sonde_history *history, int64_t row,
 				      struct sonde_problem *out, size_t out_bytes);
-SONDE_API int sonde_left_out_get_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_left_out_get_sized(const struct sonde_history *history, int64_t row,
 				       struct sonde_left_out *out, size_t out_bytes);
-SONDE_API int sonde_wake_get_sized(const struct sonde_run *run, int64_t row, struct sonde_wake *out,
-				   size_t out_bytes);
-SONDE_API int sonde_vector_get_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_wake_get_sized(const struct sonde_history *history, int64_t row,
+				   struct sonde_wake *out, size_t out_bytes);
+SONDE_API int sonde_vector_get_sized(const struct sonde_history *history, int64_t row,
 				     struct sonde_vector *out, size_t out_bytes);
-SONDE_API int sonde_meta_get_sized(const struct sonde_run *run, int64_t row, struct sonde_meta *out,
-				   size_t out_bytes);
-SONDE_API int sonde_cgroup_get_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_meta_get_sized(const struct sonde_history *history, int64_t row,
+				   struct sonde_meta *out, size_t out_bytes);
+SONDE_API int sonde_cgroup_get_sized(const struct sonde_history *history, int64_t row,
 				     struct sonde_cgroup *out, size_t out_bytes);
-SONDE_API int sonde_identity_get_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_identity_get_sized(const struct sonde_history *history, int64_t row,
 				       struct sonde_identity *out, size_t out_bytes);
-SONDE_API int sonde_cpu_times_get_sized(const struct sonde_run *run, int64_t row,
+SONDE_API int sonde_cpu_times_get_sized(const struct sonde_history *history, int64_t row,
 					struct sonde_cpu_times *out, size_t out_bytes);
-SONDE_API int sonde_mark_get_sized(const struct sonde_run *run, int64_t row, struct sonde_mark *out,
-				   size_t out_bytes);
+SONDE_API int sonde_mark_get_sized(const struct sonde_history *history, int64_t row,
+				   struct sonde_mark *out, size_t out_bytes);
 
 SONDE_ROW(machine)
 SONDE_ROW(cpu)
@@ -415,24 +418,24 @@ SONDE_ROW(mark)
 #undef SONDE_ROW
 
 /** sonde_identity_of - what is known of a machine under that key, "" when nothing is */
-SONDE_API const char *sonde_identity_of(const struct sonde_run *run, int64_t machine,
+SONDE_API const char *sonde_identity_of(const struct sonde_history *history, int64_t machine,
 					const char *key);
 
 /** sonde_find_machine - row of the machine with that name, -1 when there is none */
-SONDE_API int64_t sonde_find_machine(const struct sonde_run *run, const char *name);
+SONDE_API int64_t sonde_find_machine(const struct sonde_history *history, const char *name);
 
 /** sonde_find_cpu - row of a machine's CPU, -1 when there is none */
-SONDE_API int64_t sonde_find_cpu(const struct sonde_run *run, unsigned machine, int number);
+SONDE_API int64_t sonde_find_cpu(const struct sonde_history *history, unsigned machine, int number);
 
 /** sonde_next_cpu - the machine's CPU with the next number after @number, -1 when there is none
  * From @number INT_MIN on this walks a machine's CPUs in their own order.
  */
-SONDE_API int64_t sonde_next_cpu(const struct sonde_run *run, unsigned machine, int number);
+SONDE_API int64_t sonde_next_cpu(const struct sonde_history *history, unsigned machine, int number);
 
 /** sonde_find_thread - row of the thread that had @tid at time @t, -1 when there is none;
  * -ENOMEM
  */
-SONDE_API int64_t sonde_find_thread(struct sonde_run *run, unsigned machine, int64_t tid,
+SONDE_API int64_t sonde_find_thread(struct sonde_history *history, unsigned machine, int64_t tid,
 				    int64_t t);
 
 /** sonde_mode_name ... - the word that tables and JSON have for it; "unknown" for a number that is
@@ -447,13 +450,17 @@ SONDE_API const char *sonde_off_name(enum sonde_off off);
  * Names are the traces': for a terminal, control characters are the caller's to replace.
  */
 
-SONDE_API int sonde_thread_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
+SONDE_API int sonde_thread_label(const struct sonde_history *history, int64_t row, char *buf,
+				 size_t room);
 /** sonde_cpu_label - "machine/number" */
-SONDE_API int sonde_cpu_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
+SONDE_API int sonde_cpu_label(const struct sonde_history *history, int64_t row, char *buf,
+			      size_t room);
 /** sonde_pid_ns_label - what the container's engine calls it, else its number */
-SONDE_API int sonde_pid_ns_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
+SONDE_API int sonde_pid_ns_label(const struct sonde_history *history, int64_t row, char *buf,
+				 size_t room);
 /** sonde_context_label - "machine thread syscall openat", all that a context says */
-SONDE_API int sonde_context_label(const struct sonde_run *run, int64_t row, char *buf, size_t room);
+SONDE_API int sonde_context_label(const struct sonde_history *history, int64_t row, char *buf,
+				  size_t room);
 
 /* ---- what was when ------------------------------------------------------------------------- */
 
@@ -463,18 +470,19 @@ SONDE_API int sonde_context_label(const struct sonde_run *run, int64_t row, char
 
 /** sonde_attr_find - attribute with that path ("host0/cpu0/runs"), SONDE_NO_ATTR when there is none
  */
-SONDE_API uint32_t sonde_attr_find(const struct sonde_run *run, const char *path);
+SONDE_API uint32_t sonde_attr_find(const struct sonde_history *history, const char *path);
 
 /** sonde_attr_of_cpu - attribute @name ("runs", "state", "on", "task", "exit", "woken", "why_off")
  * of a CPU given by row */
-SONDE_API uint32_t sonde_attr_of_cpu(const struct sonde_run *run, int64_t cpu, const char *name);
+SONDE_API uint32_t sonde_attr_of_cpu(const struct sonde_history *history, int64_t cpu,
+				     const char *name);
 
 /** sonde_attr_of_thread - attribute @name ("state", "cpu") of a thread given by row */
-SONDE_API uint32_t sonde_attr_of_thread(const struct sonde_run *run, int64_t thread,
+SONDE_API uint32_t sonde_attr_of_thread(const struct sonde_history *history, int64_t thread,
 					const char *name);
 
 /** sonde_nr_attrs - attributes are the numbers below this */
-SONDE_API uint32_t sonde_nr_attrs(const struct sonde_run *run);
+SONDE_API uint32_t sonde_nr_attrs(const struct sonde_history *history);
 
 /** struct sonde_interval - [@begin, @end) with one value; 0 = none, rows are stored as row + 1 */
 struct sonde_interval {
@@ -483,23 +491,26 @@ struct sonde_interval {
 };
 
 /** sonde_interval_at - the interval of @attr that holds @t; O(log n)
- * -ENOENT: no such attribute; -ERANGE: @t is not in the run; others: the file is damaged there.
+ * -ENOENT: no such attribute; -ERANGE: @t is not in the history; others: the file is damaged there.
  */
-SONDE_API int sonde_interval_at(struct sonde_run *run, uint32_t attr, int64_t t,
+SONDE_API int sonde_interval_at(struct sonde_history *history, uint32_t attr, int64_t t,
 				struct sonde_interval *out);
 
 /** sonde_interval_walk - calls @each for the intervals of @attr that touch [begin, end), in order
  * First and last may stick out.  @each returns false to stop.
  */
-SONDE_API int sonde_interval_walk(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
+SONDE_API int sonde_interval_walk(struct sonde_history *history, uint32_t attr, int64_t begin,
+				  int64_t end,
 				  bool (*each)(const struct sonde_interval *i, void *data),
 				  void *data);
 
 /** sonde_attr_next_change - when the value of @attr changes next after @t, SONDE_TIME_MAX: never */
-SONDE_API int sonde_attr_next_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out);
+SONDE_API int sonde_attr_next_change(struct sonde_history *history, uint32_t attr, int64_t t,
+				     int64_t *out);
 
 /** sonde_attr_prev_change - when it last changed, at or before @t; SONDE_TIME_MIN: never */
-SONDE_API int sonde_attr_prev_change(struct sonde_run *run, uint32_t attr, int64_t t, int64_t *out);
+SONDE_API int sonde_attr_prev_change(struct sonde_history *history, uint32_t attr, int64_t t,
+				     int64_t *out);
 
 /** struct sonde_pixels - at most one value per pixel
  * @first, @nr: pixels
@@ -513,8 +524,8 @@ struct sonde_pixels {
 	bool exact;
 };
 
-/** sonde_pixels - a window as a picture: for each of @nr attributes, in order, its runs */
-SONDE_API int sonde_pixels_walk(struct sonde_run *run, const uint32_t *attrs, unsigned nr,
+/** sonde_pixels - a window as a picture: for each of @nr attributes, in order, its histories */
+SONDE_API int sonde_pixels_walk(struct sonde_history *history, const uint32_t *attrs, unsigned nr,
 				int64_t begin, int64_t end, unsigned pixels,
 				void (*each)(unsigned row, const struct sonde_pixels *runs,
 					     unsigned nr, void *data),
@@ -529,8 +540,8 @@ struct sonde_time_share {
 /** sonde_interval_sum - exact time per value in [begin, end), longest first
  * *out is allocated with malloc(); the caller frees it.
  */
-SONDE_API int sonde_interval_sum(struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end,
-				 struct sonde_time_share **out, unsigned *nr);
+SONDE_API int sonde_interval_sum(struct sonde_history *history, uint32_t attr, int64_t begin,
+				 int64_t end, struct sonde_time_share **out, unsigned *nr);
 
 #define SONDE_LAYERS_MAX 8
 
@@ -560,13 +571,14 @@ struct sonde_stack {
 	struct sonde_frame frames[SONDE_LAYERS_MAX];
 };
 
-SONDE_API int sonde_stack_at_sized(struct sonde_run *run, int cpu, int64_t t,
+SONDE_API int sonde_stack_at_sized(struct sonde_history *history, int cpu, int64_t t,
 				   struct sonde_stack *out, size_t out_bytes);
 
 /** sonde_stack_at - what physical CPU @cpu (number) was doing at @t, all layers; O(log n) */
-static inline int sonde_stack_at(struct sonde_run *run, int cpu, int64_t t, struct sonde_stack *out)
+static inline int sonde_stack_at(struct sonde_history *history, int cpu, int64_t t,
+				 struct sonde_stack *out)
 {
-	return sonde_stack_at_sized(run, cpu, t, out, sizeof(*out));
+	return sonde_stack_at_sized(history, cpu, t, out, sizeof(*out));
 }
 
 SONDE_END
