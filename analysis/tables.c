@@ -86,7 +86,13 @@ int sonde_rows_get(struct sonde_rows **out, struct sonde_history *history, const
 	int ret;
 
 	*out = NULL;
+	query_begin(history, a ? a->public.name : name);
 	ret = a ? table_rows(out, history, a, begin, end, &inner)
 		: fail(&inner, -ENOENT, "there is no table \"%s\"", name);
+	ret = query_end(history, ret, &inner);
+	if (ret) {
+		sonde_rows_free(*out);
+		*out = NULL;
+	}
 	return query_error(err, ret, &inner);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/ctf.h"
+#include "query/counts.h"
 #include "export/ctf_stream.h"
 #include "export/rows.h"
 #include "model/context.h"
@@ -183,7 +184,7 @@ void ctf_metadata(FILE *out, struct sonde_history *history, ns_t begin, ns_t end
 	put_environment(out, history, begin, end);
 	put_clock(out, history, origin);
 	fputs(time_text, out);
-	put_enum(out, "mode", mode_label, SONDE_NR_MODES);
+	put_enum(out, "mode", mode_label, QUERY_NR_MODES);
 	put_enum(out, "vcpu_state", vcpu_label, VCPU_GONE + 1);
 	put_enum(out, "thread_state", thread_label, THREAD_DEAD + 1);
 	for (unsigned c = 0; c < CTF_NR_CLASSES; c++)

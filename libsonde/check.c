@@ -2,6 +2,7 @@
 #include "sonde/check.h"
 #include "libsonde/coverage.h"
 #include "libsonde/inputs/find.h"
+#include "libsonde/inputs/inputs.h"
 #include "libsonde/holes.h"
 #include "analysis/rows.h"
 #include "query/query.h"
@@ -26,6 +27,9 @@ struct check {
 	void (*finding)(enum sonde_finding kind, const char *text, void *data);
 	void *data;
 	struct sonde_check_result *result;
+	const struct sonde_watcher *watcher; /* may be NULL */
+	double from, part; /* of all: what is before the piece at hand, and the piece */
+	bool stopped;	   /* the watcher wants no more */
 	bool ticks_are_ns;
 	int damaged;	     /* parts of a history's file */
 	unsigned unreadable; /* its attributes, because of them */
@@ -41,6 +45,14 @@ static void __attribute__((format(printf, 2, 3))) find(struct check *c, const ch
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	c->finding(SONDE_FAULT, text, c->data);
+}
+
+/* @done: of the piece at hand. */
+static bool goes_on(struct check *c, double done)
+{
+	c->stopped =
+		c->stopped || !watcher_progress(c->watcher, "checking", c->from + c->part * done);
+	return !c->stopped;
 }
 
 /* ---- histories ----------------------------------------------------------------------------- */
@@ -255,6 +267,7 @@ static void tell_gaps(struct check *c, const struct sonde_history *history)
 
 static void check_history(struct check *c, struct sonde_history *history)
 {
+	attr_t nr = history_nr_attrs(history->file);
 	char end[UNIT_TEXT];
 
 	c->ticks_are_ns = sonde_history_ticks_are_ns(history);
@@ -266,15 +279,17 @@ static void check_history(struct check *c, struct sonde_history *history)
 	tell_left_out(c, history);
 	tell_gaps(c, history);
 	c->damaged = history_verify(history->file, find_damage, c);
-	for (attr_t a = 0; a < history_nr_attrs(history->file); a++) {
+	for (attr_t a = 0; a < nr && goes_on(c, (double)a / nr); a++) {
 		if (history_attr_type(history->file, a) != ATTR_DIR)
 			check_attr(c, history, a);
 	}
+	if (c->stopped)
+		return;
 	if (c->unreadable)
 		find(c,
 		     "%u of %u tracks cannot be read whole because of it, the first is %s; "
 		     "analyse the traces again",
-		     c->unreadable, history_nr_attrs(history->file), c->first);
+		     c->unreadable, nr, c->first);
 	for (int64_t row = 0; row < sonde_nr_cpus(history); row++)
 		check_partition(c, history, row);
 	check_references(c, history);
@@ -316,8 +331,9 @@ static void take_event(struct decoded *d, const struct event *e)
 	holes_take(d->holes, e);
 }
 
+/* @before: packets of the trace that were read already, of @nr_packets. */
 static uint64_t decode_stream(struct check *check, struct stream *s, struct holes *holes,
-			      uint64_t *forged)
+			      uint64_t *forged, uint64_t before, uint64_t nr_packets)
 {
 	struct decoded d = {.stream = s, .holes = holes, .origins.is_one_stream = true};
 	struct event events[256];
@@ -329,7 +345,8 @@ static uint64_t decode_stream(struct check *check, struct stream *s, struct hole
 		find(check, "%s", err.text);
 		return 0;
 	}
-	while ((got = cursor_next(&c, events, ARRAY_SIZE(events)))) {
+	while (goes_on(check, (double)(before + c.packet) / (double)nr_packets) &&
+	       (got = cursor_next(&c, events, ARRAY_SIZE(events)))) {
 		for (unsigned i = 0; i < got; i++)
 			take_event(&d, &events[i]);
 	}
@@ -398,23 +415,12 @@ static void tell_loss(struct check *c, const char *path, const struct trace_loss
 		     path);
 }
 
-static void check_trace(struct check *c, const char *path)
+/* What is said of a trace that was read whole. */
+static void tell_trace(struct check *c, const char *path, struct trace *t, struct holes *holes,
+		       uint64_t forged)
 {
-	struct holes holes = {0};
-	struct error err = {0};
-	uint64_t forged = 0;
-	struct trace *t;
-
-	if (trace_open(&t, path, &err)) {
-		find(c, "%s", err.text);
-		return;
-	}
-	for (unsigned i = 0; i < t->nr_streams; i++) {
-		holes_begin(&holes, i);
-		c->result->items += decode_stream(c, &t->streams[i], &holes, &forged);
-	}
-	tell_holes(c, path, &holes);
-	if (holes.broken || cover_count_cpus(t) || coverage_tell(t, tell_uncovered, c))
+	tell_holes(c, path, holes);
+	if (holes->broken || cover_count_cpus(t) || coverage_tell(t, tell_uncovered, c))
 		find(c, "%s: out of memory", path);
 	if (forged)
 		remark(c,
@@ -432,6 +438,36 @@ static void check_trace(struct check *c, const char *path)
 	if (t->problems.dropped)
 		find(c, "and %llu more problems", (unsigned long long)t->problems.dropped);
 	tell_loss(c, path, &t->loss);
+}
+
+static void decode_trace(struct check *c, struct trace *t, struct holes *holes, uint64_t *forged)
+{
+	uint64_t nr_packets = 0, before = 0;
+
+	for (unsigned i = 0; i < t->nr_streams; i++)
+		nr_packets += t->streams[i].nr_packets;
+	for (unsigned i = 0; i < t->nr_streams && !c->stopped; i++) {
+		holes_begin(holes, i);
+		c->result->items +=
+			decode_stream(c, &t->streams[i], holes, forged, before, nr_packets);
+		before += t->streams[i].nr_packets;
+	}
+}
+
+static void check_trace(struct check *c, const char *path)
+{
+	struct holes holes = {0};
+	struct error err = {0};
+	uint64_t forged = 0;
+	struct trace *t;
+
+	if (trace_open(&t, path, &err)) {
+		find(c, "%s", err.text);
+		return;
+	}
+	decode_trace(c, t, &holes, &forged);
+	if (!c->stopped)
+		tell_trace(c, path, t, &holes, forged);
 	holes_release(&holes);
 	trace_release(t);
 }
@@ -453,17 +489,31 @@ static int check_traces(struct check *c, const char *path, struct sonde_error *e
 		return query_error(err, nr, &why);
 	snprintf(c->result->kind, sizeof(c->result->kind), nr == 1 ? "trace" : "%d traces", nr);
 	c->result->unit = "events";
-	for (int i = 0; i < nr; i++)
+	c->part = nr ? 1.0 / nr : 0;
+	for (int i = 0; i < nr && !c->stopped; i++) {
+		c->from = i * c->part;
 		check_trace(c, list[i]);
+	}
 	free(list);
 	return 0;
 }
 
+static int check_end(const struct check *c, struct sonde_error *err)
+{
+	struct error why = {0};
+
+	return c->stopped ? query_error(err, fail(&why, -EINTR, "stopped before all was looked at"),
+					&why)
+			  : 0;
+}
+
 static int check_path(const char *path,
 		      void (*finding)(enum sonde_finding kind, const char *text, void *data),
-		      void *data, struct sonde_check_result *result, struct sonde_error *err)
+		      void *data, const struct sonde_watcher *watcher,
+		      struct sonde_check_result *result, struct sonde_error *err)
 {
-	struct check c = {.finding = finding, .data = data, .result = result};
+	struct check c = {
+		.finding = finding, .data = data, .result = result, .watcher = watcher, .part = 1};
 	struct sonde_error why = {0};
 	size_t len = strlen(path);
 	struct sonde_history *history;
@@ -475,11 +525,13 @@ static int check_path(const char *path,
 	if (!ret) {
 		check_history(&c, history);
 		sonde_history_close(history);
-		return 0;
+		return check_end(&c, err);
 	}
 	/* By its name it claims to be a history: say why it is none. */
-	if (len <= 6 || strcmp(path + len - 6, ".sonde"))
-		return check_traces(&c, path, err);
+	if (len <= 6 || strcmp(path + len - 6, ".sonde")) {
+		ret = check_traces(&c, path, err);
+		return ret ? ret : check_end(&c, err);
+	}
 	if (err)
 		*err = why;
 	return ret;
@@ -487,11 +539,17 @@ static int check_path(const char *path,
 
 int sonde_check_sized(const char *path,
 		      void (*finding)(enum sonde_finding kind, const char *text, void *data),
-		      void *data, struct sonde_check_result *result, size_t result_bytes,
+		      void *data, const struct sonde_watcher *watcher, size_t watcher_bytes,
+		      struct sonde_check_result *result, size_t result_bytes,
 		      struct sonde_error *err)
 {
 	struct sonde_check_result own;
-	int ret = check_path(path, finding, data, &own, err);
+	struct sonde_watcher own_watcher = {0};
+	int ret;
+
+	if (watcher)
+		query_give(&own_watcher, sizeof(own_watcher), watcher, watcher_bytes);
+	ret = check_path(path, finding, data, &own_watcher, &own, err);
 
 	query_give(result, result_bytes, &own, sizeof(own));
 	return ret;

@@ -48,7 +48,11 @@ struct sonde_events {
 	struct event_mark mark;
 	bool is_mark; /* the current one is @mark */
 	bool ended;
+	struct sonde_watcher watcher;
+	unsigned batches; /* read: at every so many of them the watcher is asked */
 };
+
+#define BATCHES_PER_QUESTION 64
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
@@ -276,6 +280,15 @@ bool sonde_events_ticks_are_ns(const struct sonde_events *e)
 	return e->inputs.topology.ticks_are_ns;
 }
 
+void sonde_events_watch_sized(struct sonde_events *e, const struct sonde_watcher *watcher,
+			      size_t watcher_bytes)
+{
+	struct sonde_watcher none = {0};
+
+	query_give(&e->watcher, sizeof(e->watcher), watcher ? watcher : &none,
+		   watcher ? watcher_bytes : sizeof(none));
+}
+
 /* ---- filters ------------------------------------------------------------------------------- */
 
 int sonde_events_only_name(struct sonde_events *e, const char *pattern)
@@ -484,6 +497,12 @@ static void describe(const struct sonde_events *e, const struct event *event, ns
 				    : filter_of(e, s)->trace->types[event->type].name;
 }
 
+/* Much may be read before a filter lets something through: the share is that of the window. */
+static bool goes_on(const struct sonde_events *e)
+{
+	return watcher_progress(&e->watcher, "reading events", merge_progress(e->merge));
+}
+
 static int events_next(struct sonde_events *e, struct sonde_event *out)
 {
 	int ret = e->merge || e->ended ? 0 : start(e);
@@ -497,6 +516,8 @@ static int events_next(struct sonde_events *e, struct sonde_event *out)
 		if (e->at == e->run.nr) {
 			e->at = 0;
 			e->run.nr = 0;
+			if (++e->batches % BATCHES_PER_QUESTION == 0 && !goes_on(e))
+				return -EINTR;
 			if (!merge_next(e->merge, &e->run))
 				break;
 		}

@@ -140,8 +140,7 @@ static int scan_until(struct scan *s, attr_t attr, ns_t *at, ns_t until, unsigne
 {
 	while (*more && *at < until) {
 		unsigned nr;
-		int ret = history_list(s->history->file, attr, *at, until, s->begins, s->values,
-				       room, &nr);
+		int ret = query_list(s->history, attr, *at, until, s->begins, s->values, room, &nr);
 
 		if (ret)
 			return ret;

@@ -114,8 +114,8 @@ static int make_room(struct strips *s, struct strip *strip)
 static int append(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 {
 	unsigned nr, room = strip->room - strip->nr;
-	int ret = history_list(s->history->file, strip->attr, t, until, strip->begins + strip->nr,
-			       strip->values + strip->nr, room, &nr);
+	int ret = query_list(s->history, strip->attr, t, until, strip->begins + strip->nr,
+			     strip->values + strip->nr, room, &nr);
 
 	strip->nr = ret ? 0 : strip->nr + nr;
 	strip->filled = nr == room;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What numbers and rows are called. */
 #include "query/exits.h"
+#include "query/counts.h"
 #include "query/query.h"
 #include "base/text.h"
 #include "model/context.h"
@@ -219,7 +220,7 @@ static const char *const user_exit_names[] = {
 static const char *const softirq_names[] = {"HI",	"TIMER",   "NET_TX", "NET_RX",	"BLOCK",
 					    "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU"};
 
-static const char *const mode_names[SONDE_NR_MODES] = {
+static const char *const mode_names[QUERY_NR_MODES] = {
 	[SONDE_MODE_UNKNOWN] = "unknown",
 	[SONDE_MODE_IDLE] = "idle",
 	[SONDE_MODE_USER] = "user",
@@ -291,7 +292,7 @@ const char *vector_name(int64_t vector)
 
 const char *sonde_mode_name(enum sonde_mode mode)
 {
-	return (unsigned)mode < SONDE_NR_MODES ? mode_names[mode] : "unknown";
+	return (unsigned)mode < QUERY_NR_MODES ? mode_names[mode] : "unknown";
 }
 
 const char *query_vcpu_state_name(uint32_t state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/query.h"
+#include "query/counts.h"
 #include "query/cells.h"
 #include "query/exits.h"
 #include "query/kept.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)NR_MODES == (int)SONDE_NR_MODES, "public modes are the model's");
+_Static_assert((int)NR_MODES == (int)QUERY_NR_MODES, "public modes are the model's");
 _Static_assert((int)MODE_HYPERVISOR == (int)SONDE_MODE_HYPERVISOR, "public modes are the model's");
 
 /* Names of the columns that are read, in the order of the COL_ numbers below them. */

@@ -82,7 +82,28 @@ struct sonde_history {
 	struct thread_key *threads;	  /* owned; sorted; made when first needed */
 	struct kept *kept;		  /* owned: what analyses keep, kept.h */
 	bool is_svm;			  /* exit reasons are AMD's */
+	struct query_watch {
+		struct sonde_watcher watcher;
+		const char *phase; /* of the long call that runs; NULL: none does */
+		unsigned reads;
+		bool stopped; /* the watcher wants the call to end */
+	} watch;
 };
+
+/*
+ * A long call stands between these two: the caller's watcher is then asked at every so many reads.
+ * Once it has said stop, all reads fail, and query_end() returns -EINTR whatever @ret is.  What
+ * analyses keep with the history may then be half made, and is dropped.
+ */
+void query_begin(struct sonde_history *history, const char *phase);
+int query_end(struct sonde_history *history, int ret, struct error *err);
+
+/* False: the watcher wants the long call that runs to end. */
+bool query_goes_on(struct sonde_history *history);
+
+/* As history_list(): how analyses read intervals. */
+int query_list(struct sonde_history *history, attr_t attr, ns_t begin, ns_t end, ns_t *begins,
+	       uint32_t *values, unsigned room, unsigned *nr);
 
 /* Puts an inner error where the public interface wants it; returns @ret. */
 int query_error(struct sonde_error *out, int ret, const struct error *err);

@@ -172,6 +172,8 @@ int sonde_interval_at(struct sonde_history *history, uint32_t attr, int64_t t,
 {
 	if (attr == SONDE_NO_ATTR)
 		return -ENOENT;
+	if (!query_goes_on(history))
+		return -EINTR;
 	return history_at(history->file, attr, t, (struct interval *)out);
 }
 
@@ -194,6 +196,8 @@ int sonde_interval_walk(struct sonde_history *history, uint32_t attr, int64_t be
 
 	if (attr == SONDE_NO_ATTR)
 		return -ENOENT;
+	if (!query_goes_on(history))
+		return -EINTR;
 	return history_walk(history->file, attr, begin, end, walk_each, &w);
 }
 
@@ -227,5 +231,7 @@ int sonde_interval_sum(struct sonde_history *history, uint32_t attr, int64_t beg
 	*nr = 0;
 	if (attr == SONDE_NO_ATTR)
 		return -ENOENT;
+	if (!query_goes_on(history))
+		return -EINTR;
 	return history_sum(history->file, attr, begin, end, (struct value_time **)out, nr);
 }

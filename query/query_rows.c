@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A history's rows as the public interface has them. */
 #include "query/cells.h"
+#include "query/counts.h"
 #include "query/exits.h"
 #include "query/milestone.h"
 #include "query/query.h"
@@ -166,7 +167,7 @@ static int read_context(const struct sonde_history *history, int64_t row, struct
 	out->cpu = (int)query_number(history, t, row, 1);
 	out->thread = query_number(history, t, row, 2);
 	mode = query_number(history, t, row, 3);
-	out->mode = mode < 0 || mode >= SONDE_NR_MODES ? SONDE_MODE_UNKNOWN : (enum sonde_mode)mode;
+	out->mode = mode < 0 || mode >= QUERY_NR_MODES ? SONDE_MODE_UNKNOWN : (enum sonde_mode)mode;
 	out->detail = query_number(history, t, row, 4);
 	out->serves =
 		query_number(history, t, row, 5) > 0 ? query_number(history, t, row, 5) - 1 : -1;

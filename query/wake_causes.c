@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ended a wait: the tables "wake" and "vector". */
 #include "query/cells.h"
+#include "query/counts.h"
 #include "query/query.h"
 #include "model/context.h"
 
@@ -8,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)NR_WAKE_CAUSES == (int)SONDE_NR_CAUSES, "public causes are the model's");
+_Static_assert((int)NR_WAKE_CAUSES == (int)QUERY_NR_CAUSES, "public causes are the model's");
 _Static_assert((int)OFF_THROTTLED == (int)SONDE_OFF_THROTTLED, "public reasons are the model's");
 _Static_assert((int)WAKE_IPI == (int)SONDE_CAUSE_IPI, "public causes are the model's");
 
 const char *sonde_cause_name(enum sonde_cause cause)
 {
-	static const char *const names[SONDE_NR_CAUSES] = {
+	static const char *const names[QUERY_NR_CAUSES] = {
 		[SONDE_CAUSE_UNKNOWN] = "unknown", [SONDE_CAUSE_TIMER] = "timer",
 		[SONDE_CAUSE_DISK] = "disk",	   [SONDE_CAUSE_NETWORK] = "network",
 		[SONDE_CAUSE_IPI] = "ipi",	   [SONDE_CAUSE_DEVICE] = "device",
@@ -22,12 +23,12 @@ const char *sonde_cause_name(enum sonde_cause cause)
 		[SONDE_CAUSE_NONE] = "none",
 	};
 
-	return (unsigned)cause < SONDE_NR_CAUSES ? names[cause] : "unknown";
+	return (unsigned)cause < QUERY_NR_CAUSES ? names[cause] : "unknown";
 }
 
 const char *sonde_off_name(enum sonde_off off)
 {
-	static const char *const names[SONDE_NR_OFFS] = {
+	static const char *const names[QUERY_NR_OFFS] = {
 		[SONDE_OFF_NONE] = "",
 		[SONDE_OFF_UNKNOWN] = "unknown",
 		[SONDE_OFF_SLICE] = "slice",
@@ -39,12 +40,12 @@ const char *sonde_off_name(enum sonde_off off)
 		[SONDE_OFF_THROTTLED] = "throttled",
 	};
 
-	return (unsigned)off < SONDE_NR_OFFS ? names[off] : "unknown";
+	return (unsigned)off < QUERY_NR_OFFS ? names[off] : "unknown";
 }
 
 static enum sonde_cause cause_of(int64_t cell)
 {
-	return cell < 0 || cell >= SONDE_NR_CAUSES ? SONDE_CAUSE_UNKNOWN : (enum sonde_cause)cell;
+	return cell < 0 || cell >= QUERY_NR_CAUSES ? SONDE_CAUSE_UNKNOWN : (enum sonde_cause)cell;
 }
 
 static uint64_t vector_key(int64_t vcpu, int64_t vector)

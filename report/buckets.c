@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/buckets.h"
+#include "query/counts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 int64_t *load_cells(const struct load *l, unsigned machine, unsigned mode)
 {
-	return &l->time_ns[((size_t)machine * SONDE_NR_MODES + mode) * l->nr_buckets];
+	return &l->time_ns[((size_t)machine * QUERY_NR_MODES + mode) * l->nr_buckets];
 }
 
 static int add_bucket(struct load *l, struct sonde_history *history, uint32_t attr, unsigned bucket,
@@ -24,7 +25,7 @@ static int add_bucket(struct load *l, struct sonde_history *history, uint32_t at
 
 		if (shares[i].value)
 			sonde_context_get(history, (int64_t)shares[i].value - 1, &x);
-		if (x.machine < l->nr_machines && (unsigned)x.mode < SONDE_NR_MODES)
+		if (x.machine < l->nr_machines && (unsigned)x.mode < QUERY_NR_MODES)
 			load_cells(l, x.machine, x.mode)[bucket] += shares[i].time_ns;
 	}
 	free(shares);
@@ -53,7 +54,7 @@ int load_init(struct load *l, struct sonde_history *history, int64_t begin, int6
 	int ret = 0;
 
 	*l = (struct load){.nr_machines = sonde_nr_machines(history), .nr_buckets = nr};
-	l->time_ns = calloc((size_t)l->nr_machines * SONDE_NR_MODES, nr * sizeof(*l->time_ns));
+	l->time_ns = calloc((size_t)l->nr_machines * QUERY_NR_MODES, nr * sizeof(*l->time_ns));
 	if (!l->time_ns)
 		return -ENOMEM;
 	for (int64_t row = 0; row < sonde_nr_cpus(history) && !ret; row++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/moment.h"
+#include "query/counts.h"
 #include "sonde/tables.h"
 
 #include <stdio.h>
@@ -152,7 +153,7 @@ void vcpu_off_text(struct sonde_history *history, int64_t vcpu, int64_t at, char
 	}
 	sonde_rows_free(f);
 	if (!sonde_interval_at(history, sonde_attr_of_cpu(history, vcpu, "why_off"), at, &off) &&
-	    off.value > SONDE_OFF_UNKNOWN && off.value < SONDE_NR_OFFS)
+	    off.value > SONDE_OFF_UNKNOWN && off.value < QUERY_NR_OFFS)
 		why = sonde_off_name((enum sonde_off)off.value);
 	if (*who)
 		snprintf(buf, room, "instead of it %s%s%s", who, *why ? "; why: " : "", why);

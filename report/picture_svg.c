@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A picture as SVG. */
 #include "report/palette.h"
+#include "query/counts.h"
 #include "report/missing.h"
 #include "report/picture.h"
 #include "report/safe.h"
@@ -46,7 +47,7 @@ static void write_style(const struct layout *l)
 	      ".grid{stroke:#24292e;stroke-opacity:.1}.row{fill:#f0f1f2}\n"
 	      "rect{shape-rendering:crispEdges}.c:hover{stroke:#24292e;stroke-width:1}\n",
 	      l->out);
-	for (unsigned m = 0; m < SONDE_NR_MODES; m++)
+	for (unsigned m = 0; m < QUERY_NR_MODES; m++)
 		fprintf(l->out, ".m%u{fill:#%06x}", m, mode_color((enum sonde_mode)m)->rgb);
 	for (unsigned s = 1; s <= VCPU_COLORS; s++)
 		fprintf(l->out, ".v%u{fill:#%06x}", s, vcpu_color(s)->rgb);
@@ -94,7 +95,7 @@ static unsigned write_key(const struct layout *l, unsigned x, const char *class,
 static void write_legend(const struct layout *l)
 {
 	const struct picture *p = l->p;
-	bool modes[SONDE_NR_MODES] = {false};
+	bool modes[QUERY_NR_MODES] = {false};
 	bool states[VCPU_COLORS + 1] = {false};
 	unsigned x = MARGIN;
 
@@ -111,7 +112,7 @@ static void write_legend(const struct layout *l)
 				modes[c.mode] = true;
 		}
 	}
-	for (unsigned m = 0; m < SONDE_NR_MODES; m++) {
+	for (unsigned m = 0; m < QUERY_NR_MODES; m++) {
 		if (modes[m])
 			x = write_key(l, x, "m", m, mode_color((enum sonde_mode)m));
 	}

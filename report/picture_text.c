@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A picture on a terminal. */
 #include "report/palette.h"
+#include "query/counts.h"
 #include "report/picture.h"
 #include "report/safe.h"
 #include "base/units.h"
@@ -131,7 +132,7 @@ static void print_key(struct key *k, const struct color *c)
 
 static void print_legend(const struct picture *p, FILE *out, bool color)
 {
-	bool used[SONDE_NR_MODES] = {false};
+	bool used[QUERY_NR_MODES] = {false};
 	struct key key = {out, color, LABEL + p->width / (color ? 2 : 1), 0};
 	bool states[VCPU_COLORS + 1] = {false}, vcpus = false;
 
@@ -149,7 +150,7 @@ static void print_legend(const struct picture *p, FILE *out, bool color)
 		}
 	}
 	key.at = UINT_MAX; /* before the first entry: a new line */
-	for (unsigned m = 0; m < SONDE_NR_MODES; m++) {
+	for (unsigned m = 0; m < QUERY_NR_MODES; m++) {
 		if (used[m])
 			print_key(&key, mode_color((enum sonde_mode)m));
 	}

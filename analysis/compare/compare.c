@@ -311,7 +311,15 @@ int sonde_compare(struct sonde_rows **out, struct sonde_history *before, int64_t
 	*out = NULL;
 	if (ret)
 		return query_error(err, ret, &inner);
+	query_begin(before, "compare");
+	query_begin(after, "compare");
 	ret = compare_windows(out, &windows[0], &windows[1], &match, &inner);
+	ret = query_end(before, ret, &inner);
+	ret = query_end(after, ret, &inner);
 	match_release(&match);
+	if (ret) {
+		sonde_rows_free(*out);
+		*out = NULL;
+	}
 	return query_error(err, ret, &inner);
 }

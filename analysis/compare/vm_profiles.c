@@ -366,7 +366,9 @@ int sonde_vms(struct sonde_rows **out, struct sonde_history *const *histories,
 		int64_t begin, end;
 
 		sonde_history_traced(histories[i], &begin, &end);
+		query_begin(histories[i], vms_table.public.name);
 		ret = add_run(&ps, f, histories[i], names[i], begin, end, &inner);
+		ret = query_end(histories[i], ret, &inner);
 	}
 	if (!ret)
 		ret = add_groups(f, &ps);

@@ -213,6 +213,7 @@ int sonde_critical_path(struct sonde_rows **out, struct sonde_history *history, 
 	if (!f)
 		return query_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
 	f->table = &critical_path;
+	query_begin(history, critical_path.name);
 	if (sonde_thread_get(history, thread, &t))
 		ret = fail(&inner, -ENOENT, "there is no such thread");
 	else if (t.end >= 0 && t.end <= begin)
@@ -225,6 +226,7 @@ int sonde_critical_path(struct sonde_rows **out, struct sonde_history *history, 
 	path_release(&path);
 	if (!ret && f->no_memory)
 		ret = fail(&inner, -ENOMEM, "out of memory");
+	ret = query_end(history, ret, &inner);
 	if (ret) {
 		sonde_rows_free(f);
 		return query_error(err, ret, &inner);

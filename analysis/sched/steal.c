@@ -7,6 +7,7 @@
  * stands beside what the parent's trace shows of the time between.
  */
 #include "analysis/by_machine.h"
+#include "query/counts.h"
 #include "analysis/sched/preemption.h"
 #include "base/figure.h"
 
@@ -17,7 +18,7 @@
 struct steal {
 	bool asked; /* its thread is known */
 	ns_t begin, end;
-	ns_t by_why[SONDE_NR_OFFS];
+	ns_t by_why[QUERY_NR_OFFS];
 	ns_t found_ns;
 	ns_t guest_ns; /* by the guest's own count, -1 not known */
 	ns_t unit_ns;  /* of that count */

@@ -49,8 +49,8 @@ static int reading_seek(struct reading *r, ns_t t, ns_t end)
 		return 0;
 	}
 	r->at = 0;
-	ret = history_list(r->history->file, r->attr, t, t < end ? end : t + 1, r->begins,
-			   r->values, READING_ROOM, &r->nr);
+	ret = query_list(r->history, r->attr, t, t < end ? end : t + 1, r->begins, r->values,
+			 READING_ROOM, &r->nr);
 	return ret || r->nr ? ret : -ERANGE;
 }
 

@@ -128,8 +128,8 @@ static bool fits(struct thread_tracks *k, struct block *b, struct track *track)
 	unsigned nr;
 
 	if (b->nr >= TRACK_BLOCK ||
-	    history_list(k->history->file, track->attr, k->begin, k->end, begins, values,
-			 TRACK_BLOCK - b->nr, &nr) ||
+	    query_list(k->history, track->attr, k->begin, k->end, begins, values,
+		       TRACK_BLOCK - b->nr, &nr) ||
 	    !nr || begins[nr] < k->end)
 		return false;
 	track->list = (struct strip_list){begins, values, nr};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE /* qsort_r */
 #include "analysis/sched/usage.h"
+#include "query/counts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -118,7 +119,7 @@ int usages_get(const struct usages **out, struct sonde_history *history, ns_t be
 
 struct group {
 	union sonde_cell cells[USAGE_KEY_CELLS];
-	ns_t per_mode[SONDE_NR_MODES];
+	ns_t per_mode[QUERY_NR_MODES];
 	ns_t total_ns;
 };
 
@@ -152,7 +153,7 @@ static int add_sum(struct keyed *groups, struct sonde_history *history, const st
 		return -ENOMEM;
 	if (groups->nr > before)
 		memcpy(group->cells, cells, sizeof(cells));
-	for (unsigned i = 0; i < SONDE_NR_MODES; i++)
+	for (unsigned i = 0; i < QUERY_NR_MODES; i++)
 		group->per_mode[i] += u->per_mode[i];
 	group->total_ns += u->total_ns;
 	return 0;

@@ -3,6 +3,7 @@
 #define ANALYSIS_SCHED_USAGE_H
 
 #include "query/kept.h"
+#include "query/counts.h"
 #include "analysis/rows.h"
 #include "analysis/keyed.h"
 
@@ -22,7 +23,7 @@ struct usage_sum {
 	int cpu; /* physical */
 	unsigned machine;
 	int64_t thread; /* -1 not known */
-	ns_t per_mode[SONDE_NR_MODES];
+	ns_t per_mode[QUERY_NR_MODES];
 	ns_t total_ns;
 };
 

@@ -3,6 +3,7 @@
  * What each vCPU's time went into: every moment of the window is in one column of its row.
  */
 #include "analysis/sched/vcpu_states.h"
+#include "query/counts.h"
 #include "analysis/sched/cpu_users.h"
 #include "query/exits.h"
 #include "analysis/sched/preemption.h"
@@ -226,7 +227,7 @@ static bool each_run(const struct cpu_run *r, void *data)
 
 static enum share share_of_wait(struct scan *s, ns_t t)
 {
-	static const enum share shares[SONDE_NR_CAUSES] = {
+	static const enum share shares[QUERY_NR_CAUSES] = {
 		[SONDE_CAUSE_UNKNOWN] = SHARE_WAIT, [SONDE_CAUSE_TIMER] = SHARE_TIMER,
 		[SONDE_CAUSE_DISK] = SHARE_DISK,    [SONDE_CAUSE_NETWORK] = SHARE_NETWORK,
 		[SONDE_CAUSE_IPI] = SHARE_IPI,	    [SONDE_CAUSE_DEVICE] = SHARE_DEVICE,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One moment of one row with all that is around it, and the way to the next one. */
 #include "serve/api/api.h"
+#include "query/counts.h"
 #include "report/moment.h"
 #include "serve/api/wakers.h"
 #include "sonde/tables.h"
@@ -139,7 +140,7 @@ static void write_off(struct json *j, struct call *c, int64_t row, int64_t t)
 
 	if (!sonde_interval_at(c->history, sonde_attr_of_cpu(c->history, row, "why_off"), t,
 			       &off) &&
-	    off.value > SONDE_OFF_UNKNOWN && off.value < SONDE_NR_OFFS)
+	    off.value > SONDE_OFF_UNKNOWN && off.value < QUERY_NR_OFFS)
 		json_str(j, "why_off", sonde_off_name((enum sonde_off)off.value));
 }
 

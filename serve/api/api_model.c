@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What there is: machines, CPUs, containers, clocks, losses; contexts and threads by the chunk. */
 #include "serve/api/api.h"
+#include "query/counts.h"
 #include "report/rows.h"
 #include "report/moment.h"
 #include "sonde/tables.h"
@@ -207,7 +208,7 @@ static void write_tables(struct json *j)
 	}
 	json_end(j);
 	json_begin_array(j, "modes");
-	for (unsigned m = 0; m < SONDE_NR_MODES; m++)
+	for (unsigned m = 0; m < QUERY_NR_MODES; m++)
 		json_str(j, NULL, sonde_mode_name((enum sonde_mode)m));
 	json_end(j);
 }

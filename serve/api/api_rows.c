@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A window of time as rows of pixels, and as a chart of who used the CPUs. */
 #include "serve/api/api.h"
+#include "query/counts.h"
 #include "report/buckets.h"
 
 #include <endian.h>
@@ -335,7 +336,7 @@ static void write_load(const struct load *l, struct call *c)
 	json_uint(&j, "buckets", l->nr_buckets);
 	json_begin_array(&j, "parts");
 	for (unsigned m = 0; m < l->nr_machines; m++) {
-		for (unsigned mode = 0; mode < SONDE_NR_MODES; mode++) {
+		for (unsigned mode = 0; mode < QUERY_NR_MODES; mode++) {
 			const int64_t *cells = load_cells(l, m, mode);
 
 			if (!any_time(cells, l->nr_buckets))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/api/cache.h"
+#include "query/counts.h"
 #include "base/write_all.h"
 
 #include <dirent.h>
@@ -188,7 +189,7 @@ static int64_t nr_rows_of(const struct sonde_history *history, enum sonde_column
 	case SONDE_COL_PID_NS:
 		return sonde_nr_pid_ns(history);
 	case SONDE_COL_MODE:
-		return SONDE_NR_MODES;
+		return QUERY_NR_MODES;
 	case SONDE_COL_BOOL:
 		return 2;
 	default:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What several answers write and read: styles, states, ranges. */
 #include "serve/tsp/tsp_call.h"
+#include "query/counts.h"
 #include "report/palette.h"
 
 #include <assert.h>
@@ -80,7 +81,7 @@ int tsp_styles(struct tsp_call *c, struct error *err)
 	json_begin_object(j, "model");
 	json_begin_object(j, "styles");
 	if (c->output.kind == TSP_FUSED)
-		put_palette(j, "mode", "Mode", 0, SONDE_NR_MODES, color_of_mode);
+		put_palette(j, "mode", "Mode", 0, QUERY_NR_MODES, color_of_mode);
 	if (c->output.kind == TSP_VCPUS)
 		put_palette(j, "vcpu", "vCPU state", 1, VCPU_COLORS + 1, vcpu_color);
 	if (c->output.kind == TSP_THREADS)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Charts over time: how much of the CPUs each machine used, how often vCPUs left their guests. */
 #include "report/buckets.h"
+#include "query/counts.h"
 #include "serve/tsp/tsp_call.h"
 
 #include <errno.h>
@@ -160,7 +161,7 @@ static void put_machine_use(const struct chart *x, const struct tsp_part *p, con
 	char name[300];
 
 	memset(values, 0, x->nr * sizeof(*values));
-	for (unsigned mode = 0; mode < SONDE_NR_MODES; mode++) {
+	for (unsigned mode = 0; mode < QUERY_NR_MODES; mode++) {
 		for (unsigned b = 0; uses_cpu(mode) && b < x->nr; b++) {
 			int64_t length = bucket_begin(x->begin, x->end, x->nr, b + 1) -
 					 bucket_begin(x->begin, x->end, x->nr, b);

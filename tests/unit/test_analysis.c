@@ -474,7 +474,7 @@ static void the_history_is_sound(void **state)
 	unsigned findings = 0;
 
 	(void)state;
-	assert_int_equal(sonde_check(path, count_finding, &findings, &result, &err), 0);
+	assert_int_equal(sonde_check(path, count_finding, &findings, NULL, &result, &err), 0);
 	assert_int_equal(findings, 0);
 	assert_true(result.items > 20);
 }
@@ -589,7 +589,7 @@ static void namespaces_that_are_no_tree_stand_alone(void **state)
 	assert_int_equal(sonde_pid_ns_get(other, 0, &ns), 0);
 	assert_int_equal(ns.parent, -1);
 	sonde_history_close(other);
-	assert_int_equal(sonde_check(file, count_finding, &findings, &result, &err), 0);
+	assert_int_equal(sonde_check(file, count_finding, &findings, NULL, &result, &err), 0);
 	assert_int_equal(findings, 2);
 	unlink(file);
 }

@@ -546,7 +546,7 @@ static void check_checked(const char *file)
 	struct sonde_error err = {0};
 	unsigned notes = 0;
 
-	assert_int_equal(sonde_check(file, count_notes, &notes, &result, &err), 0);
+	assert_int_equal(sonde_check(file, count_notes, &notes, NULL, &result, &err), 0);
 	assert_int_equal(notes, 1);
 }
 

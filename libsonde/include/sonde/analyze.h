@@ -35,17 +35,6 @@ struct sonde_inputs {
 	const char *command_line;
 };
 
-/** struct sonde_watcher - how a long call talks to its caller; any of them may be NULL
- * @progress: now and then, the @phase and its share done, 0..1.  Returns false to stop: the call
- *            then keeps what it has.
- * @notice: something the user should hear about (a trace that was skipped, and why)
- */
-struct sonde_watcher {
-	bool (*progress)(const char *phase, double done, void *data);
-	void (*notice)(const char *text, void *data);
-	void *data;
-};
-
 /** struct sonde_analyze_result - what was done
  * @machines: that have a trace; those inside them that have none are in the history, too
  * @events: those that say what a CPU does; others are passed over

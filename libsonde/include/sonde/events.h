@@ -95,6 +95,20 @@ static inline int sonde_events_clock_get(const struct sonde_events *e, unsigned 
 	return sonde_events_clock_get_sized(e, machine, out, sizeof(*out));
 }
 
+SONDE_API void sonde_events_watch_sized(struct sonde_events *e, const struct sonde_watcher *watcher,
+					size_t watcher_bytes);
+
+/** sonde_events_watch - who is asked whether sonde_events_next() goes on looking
+ * A filter may let little of very much through.  @watcher->progress() is called after every so many
+ * thousand events that were read, with the share of all that has been read.  Once it returns false,
+ * sonde_events_next() gives -EINTR; called again, it goes on.  @watcher is copied; NULL: nobody is
+ * asked, as at first.  The watcher of sonde_events_open() is for opening alone.
+ */
+static inline void sonde_events_watch(struct sonde_events *e, const struct sonde_watcher *watcher)
+{
+	sonde_events_watch_sized(e, watcher, sizeof(*watcher));
+}
+
 /* Filters, before the first sonde_events_next(); several of one kind: any of them. */
 /** sonde_events_only_name - by event name, a shell pattern ("kvm_*"); tracer's or Sonde's name
  * Places where events were lost ("lost") are always shown: what is wanted may be among those.

@@ -39,6 +39,21 @@ SONDE_API void sonde_history_close(struct sonde_history *history);
 SONDE_API int sonde_history_again(struct sonde_history **out, const struct sonde_history *of,
 				  struct sonde_error *err);
 
+SONDE_API void sonde_history_watch_sized(struct sonde_history *history,
+					 const struct sonde_watcher *watcher, size_t watcher_bytes);
+
+/** sonde_history_watch - who is asked whether long calls on this history go on
+ * These are sonde_rows_get(), sonde_critical_path(), sonde_compare() and sonde_vms().  They call
+ * @watcher->progress() some thousand times a second, with a table's name and -1 for the share: what
+ * is left is not known.  Once it returns false the call gives -EINTR, soon and without rows.
+ * @watcher is copied; NULL: nobody is asked, as at first.  Its progress() must not use the history.
+ */
+static inline void sonde_history_watch(struct sonde_history *history,
+				       const struct sonde_watcher *watcher)
+{
+	sonde_history_watch_sized(history, watcher, sizeof(*watcher));
+}
+
 /** sonde_history_path - the path it was opened by */
 SONDE_API const char *sonde_history_path(const struct sonde_history *history);
 
@@ -183,7 +198,6 @@ enum sonde_mode {
 	SONDE_MODE_GUEST,      /* in a guest of which nothing more is known */
 	SONDE_MODE_KERNEL,
 	SONDE_MODE_TASK, /* a thread; user or kernel is not known */
-	SONDE_NR_MODES
 };
 
 /** struct sonde_context - what a CPU can be doing: its innermost known layer
@@ -282,7 +296,6 @@ enum sonde_cause {
 	SONDE_CAUSE_VMM,    /* woken without an interrupt */
 	SONDE_CAUSE_HOST,   /* had not halted: waited inside the host */
 	SONDE_CAUSE_NONE,   /* did not wait: the interrupt was there before it halted */
-	SONDE_NR_CAUSES
 };
 
 enum sonde_off {
@@ -296,7 +309,6 @@ enum sonde_off {
 	SONDE_OFF_READY, /* it has been woken, or its quota is there again: it waits for its turn */
 	SONDE_OFF_THROTTLED, /* of an attribute's value: SONDE_OFF_QUOTA, as the kernel itself said
 			      */
-	SONDE_NR_OFFS
 };
 
 /** struct sonde_wake - a way in which a vCPU's wait was ended

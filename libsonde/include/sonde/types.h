@@ -56,6 +56,18 @@ struct sonde_error {
 	char text[512];
 };
 
+/** struct sonde_watcher - how a long call talks to its caller; any of them may be NULL
+ * @progress: now and then, what the call is doing and its share done, 0..1, or -1: not known.
+ *            Returns false to stop.  Called in the thread that made the call.
+ * @notice: something the user should hear about (a trace that was skipped, and why)
+ * @data: the caller's, handed to both
+ */
+struct sonde_watcher {
+	bool (*progress)(const char *phase, double done, void *data);
+	void (*notice)(const char *text, void *data);
+	void *data;
+};
+
 /** sonde_version - version of the library that is running, "0.1.0" */
 SONDE_API const char *sonde_version(void);
 
