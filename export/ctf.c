@@ -11,6 +11,7 @@
 #include "report/moment.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,8 +239,8 @@ static int open_streams(struct ctf *c)
 					 .class = cpu_is_physical(&cpu) ? CTF_CPU : CTF_VCPU,
 					 .cpu = (uint32_t)cpu.number,
 					 .origin = c->origin};
-		snprintf(s->name, sizeof(s->name), "machine%u_cpu%d_%zu", cpu.machine, cpu.number,
-			 i);
+		snprintf(s->name, sizeof(s->name), "machine%" PRId64 "_cpu%d_%zu", cpu.machine,
+			 cpu.number, i);
 	}
 	for (size_t m = 0; m < machines; m++) {
 		c->threads[m] = (struct ctf_stream){

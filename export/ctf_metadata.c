@@ -74,7 +74,7 @@ static void put_environment(FILE *out, struct sonde_history *history, ns_t begin
 		sonde_machine_get(history, row, &m);
 		snprintf(key, sizeof(key), "machine_%" PRId64, row);
 		put_env(out, key, m.name);
-		fprintf(out, "\tmachine_%" PRId64 "_parent = %d;\n", row, m.parent);
+		fprintf(out, "\tmachine_%" PRId64 "_parent = %" PRId64 ";\n", row, m.parent);
 	}
 	put_clock_bounds(out, history, begin, end);
 	fputs("};\n\n", out);

@@ -202,7 +202,7 @@ void sonde_events_close(struct sonde_events *e)
 	free(e);
 }
 
-unsigned sonde_events_nr_machines(const struct sonde_events *e)
+int64_t sonde_events_nr_machines(const struct sonde_events *e)
 {
 	return e->inputs.topology.nr_machines;
 }
@@ -226,10 +226,11 @@ unsigned sonde_events_left_out(const struct sonde_events *e)
 	return nr;
 }
 
-const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine)
+const char *sonde_events_machine_name(const struct sonde_events *e, int64_t machine)
 {
-	return machine < e->inputs.topology.nr_machines ? e->inputs.topology.machines[machine].name
-							: "";
+	const struct topology *t = &e->inputs.topology;
+
+	return machine >= 0 && machine < t->nr_machines ? t->machines[machine].name : "";
 }
 
 /* The worst of all its pieces. */
@@ -242,11 +243,11 @@ static int64_t bound_of(const struct clock_model *c)
 	return worst == CLOCK_NO_BOUND ? -1 : worst;
 }
 
-int sonde_events_clock_get_sized(const struct sonde_events *e, unsigned machine,
+int sonde_events_clock_get_sized(const struct sonde_events *e, int64_t machine,
 				 struct sonde_events_clock *out, size_t out_bytes)
 {
 	struct sonde_events_clock own = {.method = "", .bound_ns = -1, .evidence = ""};
-	bool is_there = machine < e->inputs.topology.nr_machines;
+	bool is_there = machine >= 0 && machine < e->inputs.topology.nr_machines;
 
 	if (is_there) {
 		const struct machine *m = &e->inputs.topology.machines[machine];

@@ -44,15 +44,18 @@ const char *sonde_identity_of(const struct sonde_history *history, int64_t machi
 	return "";
 }
 
-int64_t sonde_find_cpu(const struct sonde_history *history, unsigned machine, int number)
+int64_t sonde_find_cpu(const struct sonde_history *history, int64_t machine, int number)
 {
 	const uint32_t *row =
 		map_get(&history->cpu_rows, (uint64_t)machine << 32 | (uint32_t)number);
 
+	if (machine < 0 || machine > UINT32_MAX)
+		return -1;
+
 	return row ? (int64_t)*row : -1;
 }
 
-int64_t sonde_next_cpu(const struct sonde_history *history, unsigned machine, int after)
+int64_t sonde_next_cpu(const struct sonde_history *history, int64_t machine, int after)
 {
 	int64_t found = -1;
 	int64_t least = INT64_MAX;
@@ -113,12 +116,14 @@ static bool index_threads(struct sonde_history *history)
 
 /* The incarnation that began last at or before @t; a thread seen only later counts as well when
  * it is the first of its number, for a trace often meets a thread after it began. */
-int64_t sonde_find_thread(struct sonde_history *history, unsigned machine, int64_t tid, int64_t t)
+int64_t sonde_find_thread(struct sonde_history *history, int64_t machine, int64_t tid, int64_t t)
 {
-	struct thread_key key = {.machine = machine, .tid = tid, .begin = t};
+	struct thread_key key = {.machine = (uint32_t)machine, .tid = tid, .begin = t};
 	int64_t low = 0;
 	int64_t high = query_nr_rows(history, QUERY_THREAD);
 
+	if (machine < 0 || machine > UINT32_MAX)
+		return -1;
 	if (!index_threads(history))
 		return -ENOMEM;
 	while (low < high) { /* the first that is greater than key */

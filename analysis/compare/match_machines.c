@@ -86,7 +86,7 @@ static struct shape *shapes_of(const struct sonde_history *history)
 	if (!shapes)
 		return NULL;
 	for (int64_t i = 0; i < sonde_nr_cpus(history); i++) {
-		if (!sonde_cpu_get(history, i, &cpu) && cpu.machine < nr)
+		if (!sonde_cpu_get(history, i, &cpu) && cpu.machine < (int64_t)nr)
 			shapes[cpu.machine].vcpus++;
 	}
 	for (int64_t i = 0; i < (int64_t)nr; i++) {

@@ -349,7 +349,7 @@ static bool read_tables(struct scan *s)
 		find_lineage(s, (int64_t)i);
 	for (size_t i = 0; i < nr_cpus; i++) {
 		sonde_cpu_get(s->history, (int64_t)i, &s->cpus[i]);
-		if (s->cpus[i].machine >= nr_machines) /* a damaged file */
+		if (s->cpus[i].machine >= (int64_t)nr_machines) /* a damaged file */
 			s->cpus[i].machine = 0;
 	}
 	for (uint32_t value = 1; value <= s->nr_contexts; value++)

@@ -2,6 +2,7 @@
 /* What there is: machines and where they run, threads and what they belong to. */
 #include "less_specific.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 static void compare_machine(struct pair *p, int64_t row)
@@ -13,9 +14,9 @@ static void compare_machine(struct pair *p, int64_t row)
 	if (at < 0 || p->machines[row].within)
 		return;
 	w = &p->whole.machines[at];
-	snprintf(parent, sizeof(parent), "%d", c->parent);
+	snprintf(parent, sizeof(parent), "%" PRId64, c->parent);
 	if (!machine_fits(p, c->parent, w->parent))
-		say_wrong(p, "parent", c->name, 0, 0, parent, "%d", w->parent);
+		say_wrong(p, "parent", c->name, 0, 0, parent, "%" PRId64, w->parent);
 	if (!text_fits(c->hostname, w->hostname))
 		say_wrong(p, "hostname", c->name, 0, 0, c->hostname, "%s", w->hostname);
 	if (!text_fits(c->release, w->release))

@@ -31,10 +31,10 @@ struct sonde_events;
 struct sonde_event {
 	int64_t t_ns;
 	uint64_t ticks;
-	unsigned machine;
+	int64_t machine;
 	const char *machine_name;
 	int cpu;
-	int32_t tid;
+	int64_t tid;
 	const char *name;
 	const char *kind;
 };
@@ -65,14 +65,14 @@ SONDE_API void sonde_events_close(struct sonde_events *e);
 SONDE_API bool sonde_events_ticks_are_ns(const struct sonde_events *e);
 
 /** sonde_events_nr_machines - machines that have a trace in it; they are numbered from 0 */
-SONDE_API unsigned sonde_events_nr_machines(const struct sonde_events *e);
+SONDE_API int64_t sonde_events_nr_machines(const struct sonde_events *e);
 
 /** sonde_events_left_out - how many traces are not in it: they could not be read, or are copies;
  * the watcher heard why */
 SONDE_API unsigned sonde_events_left_out(const struct sonde_events *e);
 
 /** sonde_events_machine_name - "" when there is no such machine */
-SONDE_API const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine);
+SONDE_API const char *sonde_events_machine_name(const struct sonde_events *e, int64_t machine);
 
 /** struct sonde_events_clock - how a machine's times were found
  * @method: as in the history's table of clocks; "none": nothing relates its clock to the others'
@@ -85,11 +85,11 @@ struct sonde_events_clock {
 	const char *evidence;
 };
 
-SONDE_API int sonde_events_clock_get_sized(const struct sonde_events *e, unsigned machine,
+SONDE_API int sonde_events_clock_get_sized(const struct sonde_events *e, int64_t machine,
 					   struct sonde_events_clock *out, size_t out_bytes);
 
 /** sonde_events_clock_get - -ENOENT when there is no such machine */
-static inline int sonde_events_clock_get(const struct sonde_events *e, unsigned machine,
+static inline int sonde_events_clock_get(const struct sonde_events *e, int64_t machine,
 					 struct sonde_events_clock *out)
 {
 	return sonde_events_clock_get_sized(e, machine, out, sizeof(*out));

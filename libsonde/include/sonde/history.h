@@ -103,7 +103,7 @@ SONDE_API bool sonde_history_wall_offset(const struct sonde_history *history, in
  */
 struct sonde_machine {
 	const char *name;
-	int parent;
+	int64_t parent;
 	unsigned level;
 	bool traced;
 	const char *hostname;
@@ -123,7 +123,7 @@ struct sonde_machine {
  * @nested_id: address of the control block that names a nested vCPU, 0 else
  */
 struct sonde_cpu {
-	unsigned machine;
+	int64_t machine;
 	int number;
 	int64_t host_tid;
 	int64_t host_thread;
@@ -137,7 +137,7 @@ struct sonde_cpu {
  * @cgroup: row, -1 unknown
  */
 struct sonde_thread {
-	unsigned machine;
+	int64_t machine;
 	int64_t tid, pid, ppid;
 	const char *comm;
 	int64_t pid_ns;
@@ -151,7 +151,7 @@ struct sonde_thread {
  * @name: what its engine calls the container ("docker-0123456789ab"), "" when nothing tells
  */
 struct sonde_pid_ns {
-	unsigned machine;
+	int64_t machine;
 	uint64_t inum;
 	int64_t parent;
 	unsigned level;
@@ -160,7 +160,7 @@ struct sonde_pid_ns {
 
 /** struct sonde_cgroup - a control group; @id is the number of its directory's inode */
 struct sonde_cgroup {
-	unsigned machine;
+	int64_t machine;
 	uint64_t id;
 	const char *path;
 };
@@ -169,7 +169,7 @@ struct sonde_cgroup {
  * @key: "boot_id", "product_uuid", "vm_name" ...: docs/formats/schema.md has them all
  */
 struct sonde_identity {
-	unsigned machine;
+	int64_t machine;
 	const char *key;
 	const char *value;
 };
@@ -179,7 +179,7 @@ struct sonde_identity {
  * @hz: how many of the units make a second; times are since boot; -1 unknown
  */
 struct sonde_cpu_times {
-	unsigned machine;
+	int64_t machine;
 	int64_t t;
 	const char *cause;
 	int cpu;
@@ -210,7 +210,7 @@ enum sonde_mode {
  * @vmm: hypervisor: reason for which KVM has left the exit to the VMM's user space; else -1
  */
 struct sonde_context {
-	unsigned machine;
+	int64_t machine;
 	int cpu;
 	int64_t thread;
 	enum sonde_mode mode;
@@ -228,7 +228,7 @@ struct sonde_context {
  * @rate_ppb: how much faster the machine's clock runs than L0's, parts per 10^9
  */
 struct sonde_clock {
-	unsigned machine;
+	int64_t machine;
 	int64_t from, to;
 	int64_t bound_ns;
 	const char *method;
@@ -243,7 +243,7 @@ struct sonde_clock {
 
 /** struct sonde_loss - a place where events were lost; @events -1: nobody counted */
 struct sonde_loss {
-	int machine;
+	int64_t machine;
 	int cpu;
 	int64_t begin, end;
 	int64_t events;
@@ -255,7 +255,7 @@ struct sonde_loss {
  */
 struct sonde_mark {
 	int64_t t;
-	int machine;
+	int64_t machine;
 	int cpu;
 	int64_t thread;
 	int kind;
@@ -269,7 +269,7 @@ struct sonde_mark {
  * know, and no fault (histories of before 2026-11-24 do not tell them apart)
  */
 struct sonde_problem {
-	int machine;
+	int64_t machine;
 	const char *text;
 	int64_t count;
 	bool note;
@@ -437,17 +437,17 @@ SONDE_API const char *sonde_identity_of(const struct sonde_history *history, int
 SONDE_API int64_t sonde_find_machine(const struct sonde_history *history, const char *name);
 
 /** sonde_find_cpu - row of a machine's CPU, -1 when there is none */
-SONDE_API int64_t sonde_find_cpu(const struct sonde_history *history, unsigned machine, int number);
+SONDE_API int64_t sonde_find_cpu(const struct sonde_history *history, int64_t machine, int number);
 
 /** sonde_next_cpu - the machine's CPU with the next number after @number, -1 when there is none
  * From @number INT_MIN on this walks a machine's CPUs in their own order.
  */
-SONDE_API int64_t sonde_next_cpu(const struct sonde_history *history, unsigned machine, int number);
+SONDE_API int64_t sonde_next_cpu(const struct sonde_history *history, int64_t machine, int number);
 
 /** sonde_find_thread - row of the thread that had @tid at time @t, -1 when there is none;
  * -ENOMEM
  */
-SONDE_API int64_t sonde_find_thread(struct sonde_history *history, unsigned machine, int64_t tid,
+SONDE_API int64_t sonde_find_thread(struct sonde_history *history, int64_t machine, int64_t tid,
 				    int64_t t);
 
 /** sonde_mode_name ... - the word that tables and JSON have for it; "unknown" for a number that is
@@ -559,7 +559,7 @@ SONDE_API int sonde_interval_sum(struct sonde_history *history, uint32_t attr, i
 
 /** struct sonde_frame - one layer of a physical CPU: that machine's CPU and thread, -1 unknown */
 struct sonde_frame {
-	unsigned machine;
+	int64_t machine;
 	int cpu;
 	int64_t thread;
 };
