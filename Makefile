@@ -226,8 +226,13 @@ $(B)/installed/libsonde.a: $(LIB_OBJ) $(OBJECTS)
 PREFIX ?= /usr/local
 
 MAN_SRC := $(wildcard docs/man/*.scd)
-MAN := $(if $(shell command -v scdoc),$(MAN_SRC:docs/man/%.scd=$(B)/man/%))
+# A page for each header of libsonde that has functions of the library, and its text.
+MAN3 := $(addprefix sonde_,$(addsuffix .3,analyze check events history tables time types))
+MAN := $(if $(shell command -v scdoc),$(addprefix $(B)/man/,$(MAN_SRC:docs/man/%.scd=%) $(MAN3)))
 man: $(MAN)
+$(B)/man/sonde_%.3: libsonde/include/sonde/%.h tools/man3
+	@mkdir -p $(@D)
+	tools/man3 $< > $@.scd && scdoc < $@.scd > $@.new && mv $@.new $@
 $(B)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
 	scdoc < $< > $@.new && mv $@.new $@
@@ -259,7 +264,7 @@ install: all $(B)/installed/libsonde.a
 # All that `install` puts there, and nothing else.
 INSTALLED := bin/sonde bin/sonde-agent lib/$(SONAME) lib/sonde_sqlite.so lib/libsonde.so lib/libsonde.a lib/pkgconfig/libsonde.pc \
 	$(patsubst libsonde/%,%,$(wildcard libsonde/include/sonde/*.h)) share/bash-completion/completions/sonde share/bash-completion/completions/sonde-agent \
-	$(foreach m,$(MAN_SRC:docs/man/%.scd=%),share/man/man$(subst .,,$(suffix $m))/$m)
+	$(foreach m,$(MAN_SRC:docs/man/%.scd=%) $(MAN3),share/man/man$(subst .,,$(suffix $m))/$m)
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
 	[ ! -d $(DESTDIR)$(PREFIX)/include/sonde ] || rmdir $(DESTDIR)$(PREFIX)/include/sonde

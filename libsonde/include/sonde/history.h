@@ -10,11 +10,11 @@ SONDE_BEGIN
  * A history: the fused history of one physical machine and everything inside it, as sonde_analyze()
  * wrote it into a .sonde file.
  *
- *	struct sonde_history *run;
- *	if (sonde_history_open(&run, "run.sonde", &err))
+ *	struct sonde_history *history;
+ *	if (sonde_history_open(&history, "run.sonde", &err))
  *		...
- *	sonde_stack_at(run, 0, t, &stack);
- *	sonde_history_close(run);
+ *	sonde_stack_at(history, 0, t, &stack);
+ *	sonde_history_close(history);
  *
  * Strings handed out belong to the history and live until sonde_history_close().
  */
@@ -348,7 +348,12 @@ struct sonde_meta {
 	const char *value;
 };
 
-/** sonde_nr_machines ... - how many rows there are of each; O(1), never fails */
+/**
+ * sonde_nr_machines, sonde_nr_cpus, sonde_nr_threads, sonde_nr_pid_ns, sonde_nr_contexts,
+ * sonde_nr_clocks, sonde_nr_losses, sonde_nr_problems, sonde_nr_left_outs, sonde_nr_wakes,
+ * sonde_nr_vectors, sonde_nr_meta, sonde_nr_cgroups, sonde_nr_identities, sonde_nr_cpu_times,
+ * sonde_nr_marks - how many rows there are of each; rows are the numbers below it
+ */
 SONDE_API int64_t sonde_nr_machines(const struct sonde_history *history);
 SONDE_API int64_t sonde_nr_cpus(const struct sonde_history *history);
 SONDE_API int64_t sonde_nr_threads(const struct sonde_history *history);
@@ -367,9 +372,9 @@ SONDE_API int64_t sonde_nr_cpu_times(const struct sonde_history *history);
 SONDE_API int64_t sonde_nr_marks(const struct sonde_history *history);
 
 /*
- * Rows by number: sonde_machine_get(run, row, &machine) and so on; O(1).  A row that does not exist
- * gives -ENOENT and leaves *out zeroed.  Each is an inline call of a function that is told the size
- * of the caller's struct, see sonde/types.h.
+ * Rows by number: sonde_machine_get(history, row, &machine) and so on; O(1).  A row that does not
+ * exist gives -ENOENT and leaves *out zeroed.  Text in *out belongs to the history.  Each is an
+ * inline call of a function that is told the size of the caller's struct, see sonde/types.h.
  */
 #define SONDE_ROW(name)                                                                            \
 	static inline int sonde_##name##_get(const struct sonde_history *history, int64_t row,     \
@@ -429,29 +434,32 @@ SONDE_ROW(cpu_times)
 SONDE_ROW(mark)
 #undef SONDE_ROW
 
-/** sonde_identity_of - what is known of a machine under that key, "" when nothing is */
+/** sonde_identity_of - what is known of a machine under that key, "" when nothing is
+ * The text belongs to the history.  O(identities).
+ */
 SONDE_API const char *sonde_identity_of(const struct sonde_history *history, int64_t machine,
 					const char *key);
 
-/** sonde_find_machine - row of the machine with that name, -1 when there is none */
+/** sonde_find_machine - row of the machine with that name, -1 when there is none; O(machines) */
 SONDE_API int64_t sonde_find_machine(const struct sonde_history *history, const char *name);
 
 /** sonde_find_cpu - row of a machine's CPU, -1 when there is none */
 SONDE_API int64_t sonde_find_cpu(const struct sonde_history *history, int64_t machine, int number);
 
 /** sonde_next_cpu - the machine's CPU with the next number after @number, -1 when there is none
- * From @number INT_MIN on this walks a machine's CPUs in their own order.
+ * From @number INT_MIN on this walks a machine's CPUs in their own order.  O(CPUs of the history).
  */
 SONDE_API int64_t sonde_next_cpu(const struct sonde_history *history, int64_t machine, int number);
 
-/** sonde_find_thread - row of the thread that had @tid at time @t, -1 when there is none;
- * -ENOMEM
+/** sonde_find_thread - row of the thread that had @tid at time @t, -1 when there is none
+ * -ENOMEM is no row, either.  The first call sorts all threads; later ones take O(log threads).
  */
 SONDE_API int64_t sonde_find_thread(struct sonde_history *history, int64_t machine, int64_t tid,
 				    int64_t t);
 
-/** sonde_mode_name ... - the word that tables and JSON have for it; "unknown" for a number that is
- * none */
+/** sonde_mode_name, sonde_cause_name, sonde_off_name - the word that tables and JSON have for it
+ * "unknown" for a number that is none.  The text is the library's own and is never freed.
+ */
 SONDE_API const char *sonde_mode_name(enum sonde_mode mode);
 SONDE_API const char *sonde_cause_name(enum sonde_cause cause);
 SONDE_API const char *sonde_off_name(enum sonde_off off);
@@ -459,9 +467,9 @@ SONDE_API const char *sonde_off_name(enum sonde_off off);
 /* ---- names for people: what snprintf() would return ---------------------------------------- */
 
 /** sonde_thread_label - "comm[tid]", and "=vm/1" behind it when it is a vCPU's; "-" for row -1
- * Names are the traces': for a terminal, control characters are the caller's to replace.
+ * As all labels: returns what snprintf() would, and writes at most @room bytes.  Names are the
+ * traces': for a terminal, control characters are the caller's to replace.
  */
-
 SONDE_API int sonde_thread_label(const struct sonde_history *history, int64_t row, char *buf,
 				 size_t room);
 /** sonde_cpu_label - "machine/number" */
@@ -481,15 +489,17 @@ SONDE_API int sonde_context_label(const struct sonde_history *history, int64_t r
 #define SONDE_NO_ATTR UINT32_MAX
 
 /** sonde_attr_find - attribute with that path ("host0/cpu0/runs"), SONDE_NO_ATTR when there is none
+ * O(length of the path).
  */
 SONDE_API uint32_t sonde_attr_find(const struct sonde_history *history, const char *path);
 
 /** sonde_attr_of_cpu - attribute @name ("runs", "state", "on", "task", "exit", "woken", "why_off")
- * of a CPU given by row */
+ * of a CPU given by row; SONDE_NO_ATTR when it has none such */
 SONDE_API uint32_t sonde_attr_of_cpu(const struct sonde_history *history, int64_t cpu,
 				     const char *name);
 
-/** sonde_attr_of_thread - attribute @name ("state", "cpu") of a thread given by row */
+/** sonde_attr_of_thread - attribute @name ("state", "cpu") of a thread given by row; SONDE_NO_ATTR
+ * when it has none such */
 SONDE_API uint32_t sonde_attr_of_thread(const struct sonde_history *history, int64_t thread,
 					const char *name);
 
@@ -509,18 +519,24 @@ SONDE_API int sonde_interval_at(struct sonde_history *history, uint32_t attr, in
 				struct sonde_interval *out);
 
 /** sonde_interval_walk - calls @each for the intervals of @attr that touch [begin, end), in order
- * First and last may stick out.  @each returns false to stop.
+ * First and last may stick out.  @each returns false to stop.  Returns 0, -ENOENT: no such
+ * attribute, -EIO: the file is damaged there; what comes before has been handed over.
+ * O(log n + intervals).
  */
 SONDE_API int sonde_interval_walk(struct sonde_history *history, uint32_t attr, int64_t begin,
 				  int64_t end,
 				  bool (*each)(const struct sonde_interval *i, void *data),
 				  void *data);
 
-/** sonde_attr_next_change - when the value of @attr changes next after @t, SONDE_TIME_MAX: never */
+/** sonde_attr_next_change - when the value of @attr changes next after @t, SONDE_TIME_MAX: never
+ * Returns 0, -ENOENT: no such attribute, -EIO: the file is damaged there.  O(log n).
+ */
 SONDE_API int sonde_attr_next_change(struct sonde_history *history, uint32_t attr, int64_t t,
 				     int64_t *out);
 
-/** sonde_attr_prev_change - when it last changed, at or before @t; SONDE_TIME_MIN: never */
+/** sonde_attr_prev_change - when it last changed, at or before @t; SONDE_TIME_MIN: never
+ * Errors and cost are those of sonde_attr_next_change().
+ */
 SONDE_API int sonde_attr_prev_change(struct sonde_history *history, uint32_t attr, int64_t t,
 				     int64_t *out);
 
@@ -536,10 +552,16 @@ struct sonde_pixels {
 	bool exact;
 };
 
-/** sonde_pixels - a window as a picture: for each of @nr attributes, in order, its histories */
+/** sonde_pixels_walk - a window as a picture: for each of @nr attributes, in order, what its pixels
+ * show
+ * @pixels: into how many the window is divided
+ * @each: called once for each attribute, @row counts them; its array is gone when it returns
+ * Returns 0 or a negative errno: -EIO where the file is damaged.  O(@nr * @pixels), however long
+ * the window is: it is read from summaries.
+ */
 SONDE_API int sonde_pixels_walk(struct sonde_history *history, const uint32_t *attrs, unsigned nr,
 				int64_t begin, int64_t end, unsigned pixels,
-				void (*each)(unsigned row, const struct sonde_pixels *runs,
+				void (*each)(unsigned row, const struct sonde_pixels *pixels,
 					     unsigned nr, void *data),
 				void *data);
 
@@ -550,7 +572,8 @@ struct sonde_time_share {
 };
 
 /** sonde_interval_sum - exact time per value in [begin, end), longest first
- * *out is allocated with malloc(); the caller frees it.
+ * *out is allocated with malloc(), freed with free().  Returns 0, -ENOENT: no such attribute, -EIO:
+ * the file is damaged there.  O(log n) and the values: all but the window's ends is summed already.
  */
 SONDE_API int sonde_interval_sum(struct sonde_history *history, uint32_t attr, int64_t begin,
 				 int64_t end, struct sonde_time_share **out, unsigned *nr);
@@ -586,7 +609,10 @@ struct sonde_stack {
 SONDE_API int sonde_stack_at_sized(struct sonde_history *history, int cpu, int64_t t,
 				   struct sonde_stack *out, size_t out_bytes);
 
-/** sonde_stack_at - what physical CPU @cpu (number) was doing at @t, all layers; O(log n) */
+/** sonde_stack_at - what physical CPU @cpu (number) was doing at @t, all layers; O(log n)
+ * Returns 0, -ENOENT: there is no such CPU, -ERANGE: @t is outside of the history, -EIO: the file
+ * is damaged there.  @out->detail_text belongs to the history.
+ */
 static inline int sonde_stack_at(struct sonde_history *history, int cpu, int64_t t,
 				 struct sonde_stack *out)
 {

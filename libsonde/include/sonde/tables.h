@@ -7,16 +7,20 @@
 SONDE_BEGIN
 
 /*
- * Rows: what an analysis found, as rows with typed columns.  Every way of telling (report, JSON,
- * pictures) reads the same rows.  Cells are made of what their history holds, some when they are
- *first asked for: use rows in the thread that uses their history, and free them before it is
- *closed.
+ * Tables: what can be computed from a history, as rows with typed columns.  sonde_tables() lists
+ * them.  Report, CSV, JSON, SQL and the page all read these rows.
  *
- *	struct sonde_rows *f;
- *	if (sonde_rows_get(&f, run, "preemption", begin, end, &err))
+ *	struct sonde_rows *rows;
+ *	if (sonde_rows_get(&rows, history, "preemption", begin, end, &err))
  *		...
- *	for (row...) sonde_rows_cell(f, row, column)
- *	sonde_rows_free(f);
+ *	for (row...) sonde_rows_cell(rows, row, column)
+ *	sonde_rows_free(rows);
+ *
+ * Some cells are made of what their history holds when they are first asked for.  So rows belong to
+ * the thread that uses their history, and are freed before it is closed.
+ *
+ * Computing rows may take seconds for a history of gigabytes.  The history keeps what it read, with
+ * a bound, for the next table of the same window; sonde_history_watch() can stop it.
  */
 struct sonde_rows;
 
@@ -49,7 +53,7 @@ union sonde_cell {
 	const char *s;
 };
 
-/** struct sonde_table - an analysis that sonde_rows_get() knows */
+/** struct sonde_table - a table that sonde_rows_get() knows: its names, and its columns in order */
 struct sonde_table {
 	const char *name;
 	const char *title;
@@ -58,11 +62,13 @@ struct sonde_table {
 	unsigned nr_columns;
 };
 
-/** sonde_tables - all analyses there are */
+/** sonde_tables - all tables there are; the list is the library's own, of *nr */
 SONDE_API const struct sonde_table *const *sonde_tables(unsigned *nr);
 
-/** sonde_rows_get - run the analysis @name over [begin, end) of a history
- * Returns 0, -ENOENT for an unknown name, or another negative errno.
+/** sonde_rows_get - the rows of table @name for [begin, end) of a history
+ * Rows are freed with sonde_rows_free().  Returns 0, -ENOENT: no such table, -EINVAL: the window
+ * ends before it begins, -EINTR: the watcher stopped it, -EIO: the file is damaged where it was
+ * read.
  */
 SONDE_API int sonde_rows_get(struct sonde_rows **out, struct sonde_history *history,
 			     const char *name, int64_t begin, int64_t end, struct sonde_error *err);
@@ -70,7 +76,8 @@ SONDE_API int sonde_rows_get(struct sonde_rows **out, struct sonde_history *hist
 /** sonde_critical_path - what a thread (a row) waited for in [begin, end), step by step
  * Backwards from the end through wake-ups, interrupts, vCPUs and threads of hosts; the steps come
  * in order of time and partition the window, up to the thread's end where that is earlier (-ERANGE
- * when it ended before the window).  Their columns are those of sonde_rows_table().
+ * when it ended before the window).  Their columns are those of sonde_rows_table().  -ENOENT: there
+ * is no such thread.
  */
 SONDE_API int sonde_critical_path(struct sonde_rows **out, struct sonde_history *history,
 				  int64_t thread, int64_t begin, int64_t end,
@@ -91,14 +98,16 @@ SONDE_API int sonde_compare(struct sonde_rows **out, struct sonde_history *befor
 SONDE_API int sonde_vms(struct sonde_rows **out, struct sonde_history *const *histories,
 			const char *const *names, unsigned nr, struct sonde_error *err);
 
-/** sonde_rows_free - NULL is nothing; before the history is closed that they are of */
+/** sonde_rows_free - before the history is closed that they are of; NULL is nothing */
 SONDE_API void sonde_rows_free(struct sonde_rows *rows);
 
-/** sonde_rows_table - what they are, and their columns */
+/** sonde_rows_table - what they are rows of, and their columns; the library's own */
 SONDE_API const struct sonde_table *sonde_rows_table(const struct sonde_rows *rows);
-/** sonde_rows_nr - how many; O(1) */
+/** sonde_rows_nr - how many */
 SONDE_API size_t sonde_rows_nr(const struct sonde_rows *rows);
-/** sonde_rows_cell - the cell of a row that is there; text lives as long as the rows */
+/** sonde_rows_cell - one cell; text in it lives as long as the rows
+ * Out of range: -1, which is no text.  A long list makes the cell when it is asked for.
+ */
 SONDE_API union sonde_cell sonde_rows_cell(const struct sonde_rows *rows, size_t row,
 					   unsigned column);
 

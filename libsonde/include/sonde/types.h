@@ -16,9 +16,19 @@
  * Rows.  Machines, CPUs, threads and so on are known by row numbers, counted from 0; -1 stands for
  * "unknown" or "none" wherever a row number is expected.
  *
+ * One type per notion: time and duration int64_t; row of a table int64_t; number of a CPU int, as
+ * its machine counts; number of a thread or process int64_t; attribute uint32_t; how many things a
+ * caller's array has unsigned; rows of an answer size_t.
+ *
  * Errors.  Functions that can fail return a negative errno and, when the caller hands in a
  * struct sonde_error, a sentence that says what went wrong.  The library never prints and never
- * exits.
+ * exits.  -ENOMEM is possible wherever an error is; comments list the others.  On an error, *out of
+ * a function that opens or computes is NULL, and there is nothing to free.
+ *
+ * Ownership.  What a function opens or computes is the caller's, who closes or frees it with the
+ * function of that name.  Text that is handed out belongs to what it was asked of.
+ *
+ * Cost.  Where a comment says nothing a call takes constant time and no memory.
  *
  * Versions.  Programs go on working with a newer library of the same soname.  Functions keep their
  * meaning; enums and the columns of rows get new members at the end only.  Structs that a caller
@@ -29,8 +39,8 @@
  * come in arrays or are handed to the caller's functions never change: sonde_interval,
  * sonde_pixels, sonde_time_share, sonde_frame, sonde_column, sonde_table, sonde_cell.
  *
- * Threads.  A history, a set of rows and an event stream may each be used by one thread at a time;
- * different ones are independent of each other.
+ * Threads.  A history with its rows, and an event stream, may each be used by one thread at a time;
+ * different ones are independent of each other.  sonde_history_again() makes one for a thread.
  */
 #define SONDE_API __attribute__((visibility("default")))
 
