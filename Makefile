@@ -252,6 +252,7 @@ install: all $(B)/installed/libsonde.a
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(PKGS)|' libsonde/libsonde.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/libsonde.pc
+	install -D -m 644 bindings/python/sonde.py $(DESTDIR)$(PREFIX)/share/sonde/python/sonde.py
 	install -d $(DESTDIR)$(PREFIX)/include/sonde
 	install -m 644 libsonde/include/sonde/*.h $(DESTDIR)$(PREFIX)/include/sonde
 	install -D -m 644 $(B)/completion/sonde \
@@ -262,7 +263,7 @@ install: all $(B)/installed/libsonde.a
 		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m)) &&) true
 
 # All that `install` puts there, and nothing else.
-INSTALLED := bin/sonde bin/sonde-agent lib/$(SONAME) lib/sonde_sqlite.so lib/libsonde.so lib/libsonde.a lib/pkgconfig/libsonde.pc \
+INSTALLED := share/sonde/python/sonde.py bin/sonde bin/sonde-agent lib/$(SONAME) lib/sonde_sqlite.so lib/libsonde.so lib/libsonde.a lib/pkgconfig/libsonde.pc \
 	$(patsubst libsonde/%,%,$(wildcard libsonde/include/sonde/*.h)) share/bash-completion/completions/sonde share/bash-completion/completions/sonde-agent \
 	$(foreach m,$(MAN_SRC:docs/man/%.scd=%) $(MAN3),share/man/man$(subst .,,$(suffix $m))/$m)
 uninstall:

@@ -15,7 +15,7 @@ make_history
 make -s install B="$build" DESTDIR="$scratch/root" PREFIX=/opt/sonde >/dev/null
 root=$scratch/root/opt/sonde
 for file in bin/sonde lib/libsonde.so.0 lib/libsonde.so lib/libsonde.a lib/pkgconfig/libsonde.pc \
-	include/sonde/sonde.h share/bash-completion/completions/sonde; do
+	include/sonde/sonde.h share/sonde/python/sonde.py share/bash-completion/completions/sonde; do
 	[ -e "$root/$file" ] || fail "$file is not installed"
 done
 
