@@ -289,7 +289,7 @@ $(B)/tests/test_share: $(B)/tests/unit/test_share.o $(B)/librecord.a $(B)/libson
 $(B)/tests/test_export: $(B)/tests/unit/test_export.o $(B)/libexport.a $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(ALL_LDLIBS)
-SERVE_TESTS := $(addprefix $(B)/tests/test_,cache pattern serve tsp)
+SERVE_TESTS := $(addprefix $(B)/tests/test_,api cache pattern serve tsp)
 $(SERVE_TESTS): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libserve.a $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(ALL_LDLIBS)
