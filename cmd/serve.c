@@ -179,7 +179,7 @@ static enum exit_code run_serve(const struct invocation *inv)
 const struct command serve_command = {
 	.name = "serve",
 	.summary =
-		"runs as a page, and in trace viewers: prints a URL for a browser of this machine",
+		"histories as a page, and in trace viewers: prints a URL for a browser of this machine",
 	.operands = "[FILE...]",
 	.about =
 		"Prints one URL per run, and serves until ^C.  Only this machine can reach it, and\n"
