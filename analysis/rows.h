@@ -7,14 +7,21 @@
 #include "sonde/tables.h"
 
 /*
- * How an analysis is made: a struct table_def with its columns and a function that adds rows.
- * All of them stand in the list in analyses.c; each is a file of its own.
+ * How a table is made: a struct table_def with its columns and a function that adds rows.  What it
+ * says is all that reports, JSON, CSV, SQL, the page and completion know of it.
+ * All of them stand in the list in tables.def.
  */
 struct table_def {
 	struct sonde_table public;
 	int (*find)(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		    struct error *err);
+	/* Of sonde report ("wait", "io" ...), which shows it after its own; NULL: those of
+	 * cmd/answers/report_topics.c, and tables that are shown only when asked for. */
+	const char *topic;
 };
+
+/* The @n-th table that is declared to be of @topic; NULL: there is none. */
+const struct sonde_table *table_of_topic(const char *topic, unsigned n);
 
 /*
  * A list of very many rows is not written as rows: its analysis keeps what it found in a form of
@@ -30,7 +37,7 @@ struct sonde_rows {
 	const struct sonde_table *table;
 	struct arena arena;	  /* owned: strings made by the analysis */
 	struct rows_log *log;	  /* owned; NULL: the rows are in pages */
-	union sonde_cell **pages; /* owned, each owned: FACTS_PAGE rows each, in the order in which
+	union sonde_cell **pages; /* owned, each owned: ROWS_PAGE rows each, in the order in which
 				     they came */
 	size_t pages_room;
 	size_t nr_rows;
@@ -113,48 +120,8 @@ int64_t share_ppm(ns_t part, ns_t whole);
 int table_rows(struct sonde_rows **out, struct sonde_history *history, const struct table_def *a,
 	       ns_t begin, ns_t end, struct error *err);
 
-extern const struct table_def machine_time_table;
-extern const struct table_def level_time_table;
-extern const struct table_def cpu_time_table;
-extern const struct table_def container_time_table;
-extern const struct table_def process_time_table;
-extern const struct table_def thread_time_table;
-extern const struct table_def vcpu_time_table;
-extern const struct table_def hypervisor_table;
-extern const struct table_def exit_reason_table;
-extern const struct table_def exits_table;
-extern const struct table_def exit_cause_table;
-extern const struct table_def exit_histogram_table;
-extern const struct table_def nesting_table;
-extern const struct table_def preemption_table;
-extern const struct table_def preemption_victim_table;
-extern const struct table_def preemption_list_table;
-extern const struct table_def thread_delay_table;
-extern const struct table_def why_table;
-extern const struct table_def delay_table;
-extern const struct table_def vms_table;
-extern const struct table_def boot_table;
-extern const struct table_def initcall_table;
-extern const struct table_def shutdown_table;
-extern const struct table_def vcpu_state_table;
-extern const struct table_def wait_table;
-extern const struct table_def wait_list_table;
-extern const struct table_def steal_table;
-extern const struct table_def wakeup_table;
-extern const struct table_def wakeup_list_table;
-extern const struct table_def wakeup_histogram_table;
-extern const struct table_def wakeup_awake_table;
-extern const struct table_def wakeup_awake_list_table;
-extern const struct table_def io_table;
-extern const struct table_def io_stage_table;
-extern const struct table_def io_list_table;
-extern const struct table_def io_histogram_table;
-extern const struct table_def io_step_table;
-extern const struct table_def clock_table;
-extern const struct table_def gap_table;
-extern const struct table_def refused_table;
-extern const struct table_def left_out_table;
-extern const struct table_def problem_table;
-extern const struct table_def mark_table;
+#define TABLE(name) extern const struct table_def name##_table;
+#include "analysis/tables.def"
+#undef TABLE
 
 #endif

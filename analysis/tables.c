@@ -5,68 +5,32 @@
 #include <errno.h>
 #include <string.h>
 
-#define TABLES(X)                                                                                  \
-	X(why)                                                                                     \
-	X(delay)                                                                                   \
-	X(machine_time)                                                                            \
-	X(level_time)                                                                              \
-	X(cpu_time)                                                                                \
-	X(container_time)                                                                          \
-	X(process_time)                                                                            \
-	X(thread_time)                                                                             \
-	X(vcpu_time)                                                                               \
-	X(hypervisor)                                                                              \
-	X(exit_reason)                                                                             \
-	X(exits)                                                                                   \
-	X(exit_cause)                                                                              \
-	X(exit_histogram)                                                                          \
-	X(nesting)                                                                                 \
-	X(preemption)                                                                              \
-	X(preemption_victim)                                                                       \
-	X(preemption_list)                                                                         \
-	X(mark)                                                                                    \
-	X(thread_delay)                                                                            \
-	X(boot)                                                                                    \
-	X(initcall)                                                                                \
-	X(shutdown)                                                                                \
-	X(vms)                                                                                     \
-	X(vcpu_state)                                                                              \
-	X(steal)                                                                                   \
-	X(wait)                                                                                    \
-	X(wait_list)                                                                               \
-	X(wakeup)                                                                                  \
-	X(wakeup_list)                                                                             \
-	X(wakeup_histogram)                                                                        \
-	X(wakeup_awake)                                                                            \
-	X(wakeup_awake_list)                                                                       \
-	X(io)                                                                                      \
-	X(io_stage)                                                                                \
-	X(io_list)                                                                                 \
-	X(io_histogram)                                                                            \
-	X(io_step)                                                                                 \
-	X(clock)                                                                                   \
-	X(gap)                                                                                     \
-	X(refused)                                                                                 \
-	X(left_out)                                                                                \
-	X(problem)
-
 static const struct table_def *const tables[] = {
-#define X(name) &name##_table,
-	TABLES(X)
-#undef X
+#define TABLE(name) &name##_table,
+#include "analysis/tables.def"
+#undef TABLE
 };
 
 /* The same list, as the public interface shows it. */
 static const struct sonde_table *const public_list[] = {
-#define X(name) &name##_table.public,
-	TABLES(X)
-#undef X
+#define TABLE(name) &name##_table.public,
+#include "analysis/tables.def"
+#undef TABLE
 };
 
 const struct sonde_table *const *sonde_tables(unsigned *nr)
 {
 	*nr = ARRAY_SIZE(public_list);
 	return public_list;
+}
+
+const struct sonde_table *table_of_topic(const char *topic, unsigned n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		if (tables[i]->topic && !strcmp(tables[i]->topic, topic) && !n--)
+			return &tables[i]->public;
+	}
+	return NULL;
 }
 
 static const struct table_def *find(const char *name)

@@ -248,6 +248,32 @@ static size_t rows_of(const struct report_options *opt, bool whole)
 	return opt->top ? opt->top : whole ? 0 : TOP_DEFAULT;
 }
 
+static enum exit_code print_topic(const struct invocation *inv, struct sonde_history *history,
+				  const struct topic *topic, int64_t begin, int64_t end)
+{
+	const struct report_options *opt = inv->values;
+	struct rows_view view = {0};
+	const struct sonde_table *declared;
+	enum exit_code code = EXIT_DONE;
+	size_t rows = 0;
+
+	for (unsigned i = 0; topic->sections[i].name && !code; i++) {
+		view.hide = topic->sections[i].hide;
+		view.explain = topic->sections[i].explain;
+		view.rows_max = rows_of(opt, topic->sections[i].whole);
+		code = print_section(inv, history, topic->sections[i].name, &view, begin, end,
+				     &rows);
+	}
+	view = (struct rows_view){.rows_max = rows_of(opt, false)};
+	for (unsigned i = 0; (declared = table_of_topic(topic->name, i)) && !code; i++)
+		code = print_section(inv, history, declared->name, &view, begin, end, &rows);
+	if (!code && !rows)
+		fprintf(inv->screen.out, "%s%s%s in this history%s%s\n", opt->vm ? opt->vm : "",
+			opt->vm ? ": " : "", topic->nothing, inv->common.time ? "'s window" : "",
+			topic->record && !is_recorded(history, topic) ? topic->record : "");
+	return code;
+}
+
 static enum exit_code print_text(const struct invocation *inv, struct sonde_history *history,
 				 const struct topic *topic, int64_t begin, int64_t end)
 {
@@ -256,19 +282,8 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_hist
 	enum exit_code code = EXIT_DONE;
 	size_t rows = 0;
 
-	for (unsigned i = 0; topic && topic->sections[i].name && !code; i++) {
-		view.hide = topic->sections[i].hide;
-		view.explain = topic->sections[i].explain;
-		view.rows_max = rows_of(opt, topic->sections[i].whole);
-		code = print_section(inv, history, topic->sections[i].name, &view, begin, end,
-				     &rows);
-	}
-	if (topic && !code && !rows)
-		fprintf(inv->screen.out, "%s%s%s in this history%s%s\n", opt->vm ? opt->vm : "",
-			opt->vm ? ": " : "", topic->nothing, inv->common.time ? "'s window" : "",
-			topic->record && !is_recorded(history, topic) ? topic->record : "");
 	if (topic)
-		return code;
+		return print_topic(inv, history, topic, begin, end);
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++, rows = 0) {
 		code = print_section(inv, history, opt->sections.items[i], &view, begin, end,
 				     &rows);
@@ -338,8 +353,12 @@ static enum exit_code write_sections(const struct invocation *inv, struct json *
 	enum exit_code code = EXIT_DONE;
 
 	if (topic) {
+		const struct sonde_table *declared;
+
 		for (unsigned i = 0; topic->sections[i].name && !code; i++)
 			code = write(inv, j, history, topic->sections[i].name, begin, end);
+		for (unsigned i = 0; (declared = table_of_topic(topic->name, i)) && !code; i++)
+			code = write(inv, j, history, declared->name, begin, end);
 		return code;
 	}
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++)

@@ -58,6 +58,9 @@ static const struct {
 			    {"machine", "thread", "name", "level", "begin", "end", "result"}},
 	[QUERY_REFUSED] = {"refused",
 			   {"machine", "thread", "what", "origin", "count", "first", "last"}},
+	[QUERY_KEPT_EVENT] = {"kept_event",
+			      {"at", "event", "machine", "cpu", "thread", "arg0", "arg1", "arg2",
+			       "arg3", "arg4"}},
 	[QUERY_EXIT] = {"exit", {"reason", "isa", "serves", "user_reason"}},
 	[QUERY_MILESTONE] = {"milestone", {"machine", "cpu", "since", "at", "kind", "text"}},
 };

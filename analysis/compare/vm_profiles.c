@@ -342,12 +342,13 @@ static int find_vms(struct sonde_rows *out, struct sonde_history *history, ns_t 
 }
 
 const struct table_def vms_table = {
-	{"vms", "What VMs are like",
-	 "the profile of each VM: what its vCPUs' time went into, how often it exits and waits; "
-	 "and groups "
-	 "of VMs that are alike",
-	 columns, ARRAY_SIZE(columns)},
-	find_vms,
+	.public =
+		{"vms", "What VMs are like",
+		 "the profile of each VM: what its vCPUs' time went into, how often it exits and waits; "
+		 "and groups "
+		 "of VMs that are alike",
+		 columns, ARRAY_SIZE(columns)},
+	.find = find_vms,
 };
 
 int sonde_vms(struct sonde_rows **out, struct sonde_history *const *histories,

@@ -196,7 +196,7 @@ int path_find(struct path *p, struct sonde_history *history, int64_t thread, ns_
 
 	*p = (struct path){0};
 	if (!ret)
-		ret = handed_get(&f.handed, history);
+		ret = handovers_get(&f.handed, history);
 	if (!ret) {
 		path_follow(&f, thread, 0, begin, end);
 		ret = f.ret;

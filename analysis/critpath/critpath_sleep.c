@@ -135,13 +135,13 @@ static bool follow_outwards(struct path_walker *w, int64_t context, const struct
 static const struct handed *told_of(const struct path_walker *w, const struct sonde_context *c,
 				    int64_t vcpu, ns_t begin, ns_t end)
 {
-	enum handed_kind kind = HANDED_DONE;
+	enum handover_kind kind = HANDED_DONE;
 
 	if (c->mode == SONDE_MODE_SOFTIRQ && c->detail == SOFTIRQ_NET_RX)
 		kind = HANDED_RECEIVED;
 	else if (c->mode != SONDE_MODE_IRQ && c->mode != SONDE_MODE_SOFTIRQ)
 		return NULL;
-	return handed_last(w->f->handed, kind, vcpu, begin, end);
+	return handovers_last(w->f->handed, kind, vcpu, begin, end);
 }
 
 /* A packet that @thread of the host handed on at @end: if it took it from a VM, the way goes on
@@ -149,7 +149,7 @@ static const struct handed *told_of(const struct path_walker *w, const struct so
  * something else. */
 static void follow_packet(struct path_walker *w, int64_t thread, ns_t begin, ns_t end)
 {
-	const struct handed *h = handed_last(w->f->handed, HANDED_ON, thread, end, end);
+	const struct handed *h = handovers_last(w->f->handed, HANDED_ON, thread, end, end);
 	ns_t since;
 
 	if (!h || h->from < 0 || h->since > end || w->depth + 4 >= PATH_DEPTH_MAX) {
@@ -195,7 +195,7 @@ static bool follow_sent(struct path_walker *w, int64_t vcpu_thread, ns_t begin, 
 	/* It was taken up when the sleeper ran, after its sleep. */
 	if (w->depth + 2 >= PATH_DEPTH_MAX || sonde_interval_at(w->f->history, w->state, end, &i))
 		return false;
-	h = handed_last(w->f->handed, HANDED_SENT, w->thread, end, i.end);
+	h = handovers_last(w->f->handed, HANDED_SENT, w->thread, end, i.end);
 	if (!h || h->from < 0 || h->since < begin || h->since > end)
 		return false;
 	path_follow(w->f, vcpu_thread, w->depth + 1, h->since, end);

@@ -68,12 +68,13 @@ static const struct sonde_column exits_columns[] = {
 };
 
 const struct table_def exits_table = {
-	{"exits", "Exits by reason",
-	 "real time from VM exit to VM entry, as `perf kvm stat` counts it, for exits that begin "
-	 "in "
-	 "the window",
-	 exits_columns, ARRAY_SIZE(exits_columns)},
-	find_exits,
+	.public =
+		{"exits", "Exits by reason",
+		 "real time from VM exit to VM entry, as `perf kvm stat` counts it, for exits that begin "
+		 "in "
+		 "the window",
+		 exits_columns, ARRAY_SIZE(exits_columns)},
+	.find = find_exits,
 };
 
 /* ---- how they spread ----------------------------------------------------------------------- */
@@ -133,10 +134,10 @@ static const struct sonde_column spread_columns[] = {
 };
 
 const struct table_def exit_histogram_table = {
-	{"exit_histogram", "Histogram of exit handling times",
-	 "exits by how long they lasted, in powers of 2", spread_columns,
-	 ARRAY_SIZE(spread_columns)},
-	find_spread,
+	.public = {"exit_histogram", "Histogram of exit handling times",
+		   "exits by how long they lasted, in powers of 2", spread_columns,
+		   ARRAY_SIZE(spread_columns)},
+	.find = find_spread,
 };
 
 /* ---- per guest thread ---------------------------------------------------------------------- */
@@ -186,10 +187,11 @@ static const struct sonde_column cause_columns[] = {
 };
 
 const struct table_def exit_cause_table = {
-	{"exit_cause", "Exits by guest thread",
-	 "the same exits, by the guest's thread that ran; a guest without a trace is left out",
-	 cause_columns, ARRAY_SIZE(cause_columns)},
-	find_causes,
+	.public =
+		{"exit_cause", "Exits by guest thread",
+		 "the same exits, by the guest's thread that ran; a guest without a trace is left out",
+		 cause_columns, ARRAY_SIZE(cause_columns)},
+	.find = find_causes,
 };
 
 /* ---- nesting ------------------------------------------------------------------------------- */
@@ -246,8 +248,9 @@ static const struct sonde_column nesting_columns[] = {
 };
 
 const struct table_def nesting_table = {
-	{"nesting", "What nesting multiplies",
-	 "each exit of a nested VM that its own host must handle costs exits of that host",
-	 nesting_columns, ARRAY_SIZE(nesting_columns)},
-	find_nesting,
+	.public =
+		{"nesting", "What nesting multiplies",
+		 "each exit of a nested VM that its own host must handle costs exits of that host",
+		 nesting_columns, ARRAY_SIZE(nesting_columns)},
+	.find = find_nesting,
 };

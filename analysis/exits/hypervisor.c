@@ -56,11 +56,12 @@ static const struct sonde_column reason_columns[] = {
 };
 
 const struct table_def exit_reason_table = {
-	{"exit_reason", "Hypervisor overhead by exit reason",
-	 "time in KVM and the VMM's thread between VM exit and VM entry, interrupts and other "
-	 "threads not counted",
-	 reason_columns, ARRAY_SIZE(reason_columns)},
-	find_exit_reasons,
+	.public =
+		{"exit_reason", "Hypervisor overhead by exit reason",
+		 "time in KVM and the VMM's thread between VM exit and VM entry, interrupts and other "
+		 "threads not counted",
+		 reason_columns, ARRAY_SIZE(reason_columns)},
+	.find = find_exit_reasons,
 };
 
 /* ---- per VM -------------------------------------------------------------------------------- */
@@ -215,7 +216,8 @@ static const struct sonde_column vm_columns[] = {
 };
 
 const struct table_def hypervisor_table = {
-	{"hypervisor", "Hypervisor overhead by VM", "what running each VM cost beside its own code",
-	 vm_columns, ARRAY_SIZE(vm_columns)},
-	find_hypervisor,
+	.public = {"hypervisor", "Hypervisor overhead by VM",
+		   "what running each VM cost beside its own code", vm_columns,
+		   ARRAY_SIZE(vm_columns)},
+	.find = find_hypervisor,
 };

@@ -117,10 +117,11 @@ static int find_list(struct sonde_rows *out, struct sonde_history *history, ns_t
 }
 
 const struct table_def io_list_table = {
-	{"io_list", "Requests to devices, slowest first",
-	 "each with the stages of its way from its VM through the host and back; -1: not known",
-	 list_columns, ARRAY_SIZE(list_columns)},
-	find_list,
+	.public =
+		{"io_list", "Requests to devices, slowest first",
+		 "each with the stages of its way from its VM through the host and back; -1: not known",
+		 list_columns, ARRAY_SIZE(list_columns)},
+	.find = find_list,
 };
 
 /* ---- summed up per device ------------------------------------------------------------------- */
@@ -310,10 +311,11 @@ static int find_sums(struct sonde_rows *out, struct sonde_history *history, ns_t
 }
 
 const struct table_def io_table = {
-	{"io", "Requests to devices",
-	 "how many there were per VM, device and kind, and how long they took; the stages are means",
-	 sum_columns, ARRAY_SIZE(sum_columns)},
-	find_sums,
+	.public =
+		{"io", "Requests to devices",
+		 "how many there were per VM, device and kind, and how long they took; the stages are means",
+		 sum_columns, ARRAY_SIZE(sum_columns)},
+	.find = find_sums,
 };
 
 /* ---- how they spread ------------------------------------------------------------------------ */
@@ -363,10 +365,10 @@ static const struct sonde_column spread_columns[] = {
 };
 
 const struct table_def io_histogram_table = {
-	{"io_histogram", "Histogram of I/O latencies",
-	 "requests by how long they took, in powers of 2", spread_columns,
-	 ARRAY_SIZE(spread_columns)},
-	find_spread,
+	.public = {"io_histogram", "Histogram of I/O latencies",
+		   "requests by how long they took, in powers of 2", spread_columns,
+		   ARRAY_SIZE(spread_columns)},
+	.find = find_spread,
 };
 
 /* ---- per leg -------------------------------------------------------------------------------- */
@@ -480,8 +482,9 @@ static const struct sonde_column leg_columns[] = {
 };
 
 const struct table_def io_stage_table = {
-	{"io_stage", "Where requests spend their time",
-	 "per device of VMs: each stage of their way through guest, hypervisor, VMM, disk and back",
-	 leg_columns, ARRAY_SIZE(leg_columns)},
-	find_legs,
+	.public =
+		{"io_stage", "Where requests spend their time",
+		 "per device of VMs: each stage of their way through guest, hypervisor, VMM, disk and back",
+		 leg_columns, ARRAY_SIZE(leg_columns)},
+	.find = find_legs,
 };

@@ -253,8 +253,8 @@ static const struct sonde_column columns[] = {
 };
 
 const struct table_def io_step_table = {
-	{"io_step", "The slowest requests, step by step",
-	 "what happened to the three slowest requests of VMs, in order of time", columns,
-	 ARRAY_SIZE(columns)},
-	find_steps,
+	.public = {"io_step", "The slowest requests, step by step",
+		   "what happened to the three slowest requests of VMs, in order of time", columns,
+		   ARRAY_SIZE(columns)},
+	.find = find_steps,
 };

@@ -254,9 +254,10 @@ static int find_boot(struct sonde_rows *out, struct sonde_history *history, ns_t
 }
 
 const struct table_def boot_table = {
-	{"boot", "How VMs started",
-	 "stages of each VM whose vCPUs were made during the recording, and what their time went "
-	 "into",
-	 phase_columns, PHASE_NR_COLUMNS},
-	find_boot,
+	.public =
+		{"boot", "How VMs started",
+		 "stages of each VM whose vCPUs were made during the recording, and what their time went "
+		 "into",
+		 phase_columns, PHASE_NR_COLUMNS},
+	.find = find_boot,
 };

@@ -90,8 +90,8 @@ static const struct sonde_column columns[] = {
 };
 
 const struct table_def initcall_table = {
-	{"initcall", "Initcalls, slowest first",
-	 "functions that kernels called while they started, by those kernels' own traces", columns,
-	 ARRAY_SIZE(columns)},
-	find_initcalls,
+	.public = {"initcall", "Initcalls, slowest first",
+		   "functions that kernels called while they started, by those kernels' own traces",
+		   columns, ARRAY_SIZE(columns)},
+	.find = find_initcalls,
 };

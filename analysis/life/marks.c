@@ -125,7 +125,7 @@ static const struct sonde_column mark_columns[] = {
 };
 
 const struct table_def mark_table = {
-	{"mark", "Marks", "what processes of guests marked, and how long it took", mark_columns,
-	 ARRAY_SIZE(mark_columns)},
-	find_marks,
+	.public = {"mark", "Marks", "what processes of guests marked, and how long it took",
+		   mark_columns, ARRAY_SIZE(mark_columns)},
+	.find = find_marks,
 };

@@ -144,10 +144,11 @@ static int find_shutdown(struct sonde_rows *out, struct sonde_history *history, 
 }
 
 const struct table_def shutdown_table = {
-	{"shutdown", "How VMs ended",
-	 "stages of each VM whose vCPUs ended during the recording, and what their time went into; "
-	 "a "
-	 "guest's own part is known when its trace names the command that stopped it",
-	 phase_columns, PHASE_NR_COLUMNS},
-	find_shutdown,
+	.public =
+		{"shutdown", "How VMs ended",
+		 "stages of each VM whose vCPUs ended during the recording, and what their time went into; "
+		 "a "
+		 "guest's own part is known when its trace names the command that stopped it",
+		 phase_columns, PHASE_NR_COLUMNS},
+	.find = find_shutdown,
 };

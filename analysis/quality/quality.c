@@ -92,9 +92,9 @@ static const struct sonde_column clock_columns[] = {
 };
 
 const struct table_def clock_table = {
-	{"clock", "Clocks", "how well each machine's time is known", clock_columns,
-	 ARRAY_SIZE(clock_columns)},
-	find_clocks,
+	.public = {"clock", "Clocks", "how well each machine's time is known", clock_columns,
+		   ARRAY_SIZE(clock_columns)},
+	.find = find_clocks,
 };
 
 /* ---- losses and problems ------------------------------------------------------------------- */
@@ -135,9 +135,9 @@ static const struct sonde_column loss_columns[] = {
 };
 
 const struct table_def gap_table = {
-	{"gap", "Gaps", "times in which events of a CPU are missing", loss_columns,
-	 ARRAY_SIZE(loss_columns)},
-	find_losses,
+	.public = {"gap", "Gaps", "times in which events of a CPU are missing", loss_columns,
+		   ARRAY_SIZE(loss_columns)},
+	.find = find_losses,
 };
 
 static int find_left_out(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
@@ -166,9 +166,10 @@ static const struct sonde_column left_out_columns[] = {
 };
 
 const struct table_def left_out_table = {
-	{"left_out", "Traces left out", "traces that were given, but are not in this history",
-	 left_out_columns, ARRAY_SIZE(left_out_columns)},
-	find_left_out,
+	.public = {"left_out", "Traces left out",
+		   "traces that were given, but are not in this history", left_out_columns,
+		   ARRAY_SIZE(left_out_columns)},
+	.find = find_left_out,
 };
 
 static int find_problems(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
@@ -199,7 +200,7 @@ static const struct sonde_column problem_columns[] = {
 };
 
 const struct table_def problem_table = {
-	{"problem", "Problems", "what was wrong with the input, and what was done", problem_columns,
-	 ARRAY_SIZE(problem_columns)},
-	find_problems,
+	.public = {"problem", "Problems", "what was wrong with the input, and what was done",
+		   problem_columns, ARRAY_SIZE(problem_columns)},
+	.find = find_problems,
 };

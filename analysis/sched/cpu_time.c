@@ -27,9 +27,10 @@ static const struct sonde_column cpu_columns[] = {
 };
 
 const struct table_def cpu_time_table = {
-	{"cpu_time", "CPU time by physical CPU", "what each physical CPU did, all layers together",
-	 cpu_columns, ARRAY_SIZE(cpu_columns)},
-	find_cpu_time,
+	.public = {"cpu_time", "CPU time by physical CPU",
+		   "what each physical CPU did, all layers together", cpu_columns,
+		   ARRAY_SIZE(cpu_columns)},
+	.find = find_cpu_time,
 };
 
 /* ---- machine ------------------------------------------------------------------------------- */
@@ -60,11 +61,12 @@ static const struct sonde_column machine_columns[] = {
 };
 
 const struct table_def machine_time_table = {
-	{"machine_time", "CPU time by machine",
-	 "time physical CPUs ran each machine's own code; a hypervisor's work for its guests is in "
-	 "the column of that name",
-	 machine_columns, ARRAY_SIZE(machine_columns)},
-	find_machine_time,
+	.public =
+		{"machine_time", "CPU time by machine",
+		 "time physical CPUs ran each machine's own code; a hypervisor's work for its guests is in "
+		 "the column of that name",
+		 machine_columns, ARRAY_SIZE(machine_columns)},
+	.find = find_machine_time,
 };
 
 /* ---- level --------------------------------------------------------------------------------- */
@@ -93,11 +95,12 @@ static const struct sonde_column level_columns[] = {
 };
 
 const struct table_def level_time_table = {
-	{"level_time", "CPU time by level",
-	 "time physical CPUs ran code of each level; the hypervisor's work is its own level's, for the "
-	 "levels inside",
-	 level_columns, ARRAY_SIZE(level_columns)},
-	find_level_time,
+	.public =
+		{"level_time", "CPU time by level",
+		 "time physical CPUs ran code of each level; the hypervisor's work is its own level's, for the "
+		 "levels inside",
+		 level_columns, ARRAY_SIZE(level_columns)},
+	.find = find_level_time,
 };
 
 /* ---- container ----------------------------------------------------------------------------- */
@@ -134,11 +137,12 @@ static const struct sonde_column container_columns[] = {
 };
 
 const struct table_def container_time_table = {
-	{"container_time", "CPU time by container",
-	 "threads whose innermost PID namespace is not their machine's first; those of nested "
-	 "containers count for the inner one",
-	 container_columns, ARRAY_SIZE(container_columns)},
-	find_container_time,
+	.public =
+		{"container_time", "CPU time by container",
+		 "threads whose innermost PID namespace is not their machine's first; those of nested "
+		 "containers count for the inner one",
+		 container_columns, ARRAY_SIZE(container_columns)},
+	.find = find_container_time,
 };
 
 /* ---- process and thread -------------------------------------------------------------------- */
@@ -195,9 +199,9 @@ static const struct sonde_column process_columns[] = {
 };
 
 const struct table_def process_time_table = {
-	{"process_time", "CPU time by process", "all threads of a process together",
-	 process_columns, ARRAY_SIZE(process_columns)},
-	find_process_time,
+	.public = {"process_time", "CPU time by process", "all threads of a process together",
+		   process_columns, ARRAY_SIZE(process_columns)},
+	.find = find_process_time,
 };
 
 static bool thread_cells(struct sonde_history *history, const struct usage_sum *u,
@@ -224,7 +228,7 @@ static const struct sonde_column thread_columns[] = {
 };
 
 const struct table_def thread_time_table = {
-	{"thread_time", "CPU time by thread", "each thread on its own", thread_columns,
-	 ARRAY_SIZE(thread_columns)},
-	find_thread_time,
+	.public = {"thread_time", "CPU time by thread", "each thread on its own", thread_columns,
+		   ARRAY_SIZE(thread_columns)},
+	.find = find_thread_time,
 };

@@ -225,8 +225,9 @@ static const struct sonde_column columns[] = {
 };
 
 const struct table_def thread_delay_table = {
-	{"thread_delay", "Run-queue delay of threads, by culprit",
-	 "time in which a thread was runnable and did not run, by what its physical CPU ran",
-	 columns, ARRAY_SIZE(columns)},
-	find_delays,
+	.public =
+		{"thread_delay", "Run-queue delay of threads, by culprit",
+		 "time in which a thread was runnable and did not run, by what its physical CPU ran",
+		 columns, ARRAY_SIZE(columns)},
+	.find = find_delays,
 };

@@ -140,18 +140,20 @@ static const struct sonde_column victim_columns[] = {
 };
 
 const struct table_def preemption_table = {
-	{"preemption", "Steal time of vCPUs, by culprit",
-	 "time in which a vCPU was runnable and did not run, by what its physical CPU ran",
-	 pair_columns, ARRAY_SIZE(pair_columns)},
-	find_pairs,
+	.public =
+		{"preemption", "Steal time of vCPUs, by culprit",
+		 "time in which a vCPU was runnable and did not run, by what its physical CPU ran",
+		 pair_columns, ARRAY_SIZE(pair_columns)},
+	.find = find_pairs,
 };
 
 const struct table_def preemption_victim_table = {
-	{"preemption_victim", "Steal time of guest threads, by culprit",
-	 "the same, for each guest thread that would have run; \"idle\": the vCPU had been woken, "
-	 "and its guest was about to find out what for",
-	 victim_columns, ARRAY_SIZE(victim_columns)},
-	find_victims,
+	.public =
+		{"preemption_victim", "Steal time of guest threads, by culprit",
+		 "the same, for each guest thread that would have run; \"idle\": the vCPU had been woken, "
+		 "and its guest was about to find out what for",
+		 victim_columns, ARRAY_SIZE(victim_columns)},
+	.find = find_victims,
 };
 
 /* ---- each vCPU's time ---------------------------------------------------------------------- */
@@ -252,7 +254,8 @@ static const struct sonde_column vcpu_columns[] = {
 };
 
 const struct table_def vcpu_time_table = {
-	{"vcpu_time", "Time of vCPUs", "the five states of a vCPU add up to the window's length",
-	 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
-	find_vcpu_time,
+	.public = {"vcpu_time", "Time of vCPUs",
+		   "the five states of a vCPU add up to the window's length", vcpu_columns,
+		   ARRAY_SIZE(vcpu_columns)},
+	.find = find_vcpu_time,
 };

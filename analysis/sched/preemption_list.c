@@ -193,8 +193,8 @@ static int find_list(struct sonde_rows *out, struct sonde_history *history, ns_t
 }
 
 const struct table_def preemption_list_table = {
-	{"preemption_list", "Preemptions, one by one",
-	 "each time in which a vCPU was runnable and something else ran", list_columns,
-	 ARRAY_SIZE(list_columns)},
-	find_list,
+	.public = {"preemption_list", "Preemptions, one by one",
+		   "each time in which a vCPU was runnable and something else ran", list_columns,
+		   ARRAY_SIZE(list_columns)},
+	.find = find_list,
 };

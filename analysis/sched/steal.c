@@ -141,10 +141,11 @@ static const struct sonde_column steal_columns[] = {
 };
 
 const struct table_def steal_table = {
-	{"steal", "Steal, split",
-	 "what a guest counts as stolen, by why its vCPU did not run; beside it the guest's own "
-	 "count, "
-	 "where it was read",
-	 steal_columns, ARRAY_SIZE(steal_columns)},
-	find_steal,
+	.public =
+		{"steal", "Steal, split",
+		 "what a guest counts as stolen, by why its vCPU did not run; beside it the guest's own "
+		 "count, "
+		 "where it was read",
+		 steal_columns, ARRAY_SIZE(steal_columns)},
+	.find = find_steal,
 };

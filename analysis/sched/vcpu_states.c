@@ -424,10 +424,11 @@ static const struct sonde_column vcpu_columns[] = {
 };
 
 const struct table_def vcpu_state_table = {
-	{"vcpu_state", "Time of vCPUs, by what they did",
-	 "own code; hypervisor overhead (KVM, VMM, halting) and what nesting adds; steal time "
-	 "(queued, preempted, throttled, unknown) and inherited steal; what it was blocked on. "
-	 "Adds up to the window's length",
-	 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
-	find_vcpu_states,
+	.public =
+		{"vcpu_state", "Time of vCPUs, by what they did",
+		 "own code; hypervisor overhead (KVM, VMM, halting) and what nesting adds; steal time "
+		 "(queued, preempted, throttled, unknown) and inherited steal; what it was blocked on. "
+		 "Adds up to the window's length",
+		 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
+	.find = find_vcpu_states,
 };

@@ -92,9 +92,10 @@ static const struct sonde_column list_columns[] = {
 };
 
 const struct table_def wait_list_table = {
-	{"wait_list", "Waits of vCPUs, one by one", "each wait of a vCPU, and what ended it",
-	 list_columns, ARRAY_SIZE(list_columns)},
-	find_list,
+	.public = {"wait_list", "Waits of vCPUs, one by one",
+		   "each wait of a vCPU, and what ended it", list_columns,
+		   ARRAY_SIZE(list_columns)},
+	.find = find_list,
 };
 
 /* ---- summed up ----------------------------------------------------------------------------- */
@@ -192,10 +193,11 @@ static const struct sonde_column sum_columns[] = {
 };
 
 const struct table_def wait_table = {
-	{"wait", "What vCPUs were blocked on",
-	 "time in which a vCPU had nothing to run, by what ended it; its hypervisor's events say "
-	 "so, "
-	 "and its guest's when it has a trace",
-	 sum_columns, ARRAY_SIZE(sum_columns)},
-	find_sums,
+	.public =
+		{"wait", "What vCPUs were blocked on",
+		 "time in which a vCPU had nothing to run, by what ended it; its hypervisor's events say "
+		 "so, "
+		 "and its guest's when it has a trace",
+		 sum_columns, ARRAY_SIZE(sum_columns)},
+	.find = find_sums,
 };

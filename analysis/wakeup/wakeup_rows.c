@@ -247,10 +247,11 @@ static const struct sonde_column list_columns[] = {
 };
 
 const struct table_def wakeup_list_table = {
-	{"wakeup_list", "Wake-ups of vCPUs, slowest first",
-	 "each with its steps: from the wake-up of the vCPU's thread until the guest's thread ran",
-	 list_columns, ARRAY_SIZE(list_columns)},
-	find_list,
+	.public =
+		{"wakeup_list", "Wake-ups of vCPUs, slowest first",
+		 "each with its steps: from the wake-up of the vCPU's thread until the guest's thread ran",
+		 list_columns, ARRAY_SIZE(list_columns)},
+	.find = find_list,
 };
 
 /* ---- summed up ----------------------------------------------------------------------------- */
@@ -316,12 +317,13 @@ static const struct sonde_column sum_columns[] = {
 };
 
 const struct table_def wakeup_table = {
-	{"wakeup", "Wakeup latency",
-	 "from the moment in which a vCPU's thread is woken to that in which the guest's thread "
-	 "runs "
-	 "(without the guest's trace: in which the guest goes on); the steps are means",
-	 sum_columns, ARRAY_SIZE(sum_columns)},
-	find_sums,
+	.public =
+		{"wakeup", "Wakeup latency",
+		 "from the moment in which a vCPU's thread is woken to that in which the guest's thread "
+		 "runs "
+		 "(without the guest's trace: in which the guest goes on); the steps are means",
+		 sum_columns, ARRAY_SIZE(sum_columns)},
+	.find = find_sums,
 };
 
 /* ---- how they spread ----------------------------------------------------------------------- */
@@ -368,10 +370,10 @@ static const struct sonde_column histogram_columns[] = {
 };
 
 const struct table_def wakeup_histogram_table = {
-	{"wakeup_histogram", "Histogram of wakeup latencies",
-	 "wake-ups by how long they took, in powers of 2", histogram_columns,
-	 ARRAY_SIZE(histogram_columns)},
-	find_histogram,
+	.public = {"wakeup_histogram", "Histogram of wakeup latencies",
+		   "wake-ups by how long they took, in powers of 2", histogram_columns,
+		   ARRAY_SIZE(histogram_columns)},
+	.find = find_histogram,
 };
 
 /* ---- the vCPU was awake -------------------------------------------------------------------- */
@@ -417,12 +419,13 @@ static const struct sonde_column awake_list_columns[] = {
 };
 
 const struct table_def wakeup_awake_list_table = {
-	{"wakeup_awake_list", "Wake-ups of threads on vCPUs that were awake, slowest first",
-	 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
-	 "not halted: from its "
-	 "handler's begin until the thread ran",
-	 awake_list_columns, ARRAY_SIZE(awake_list_columns)},
-	find_awake_list,
+	.public =
+		{"wakeup_awake_list", "Wake-ups of threads on vCPUs that were awake, slowest first",
+		 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
+		 "not halted: from its "
+		 "handler's begin until the thread ran",
+		 awake_list_columns, ARRAY_SIZE(awake_list_columns)},
+	.find = find_awake_list,
 };
 
 static int find_awake(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
@@ -440,10 +443,11 @@ static const struct sonde_column awake_columns[] = {
 };
 
 const struct table_def wakeup_awake_table = {
-	{"wakeup_awake", "Wakeup latency on vCPUs that were awake",
-	 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
-	 "not halted; the steps are "
-	 "means",
-	 awake_columns, ARRAY_SIZE(awake_columns)},
-	find_awake,
+	.public =
+		{"wakeup_awake", "Wakeup latency on vCPUs that were awake",
+		 "guests' threads that an interrupt woke while another thread had their vCPU, which had "
+		 "not halted; the steps are "
+		 "means",
+		 awake_columns, ARRAY_SIZE(awake_columns)},
+	.find = find_awake,
 };

@@ -477,9 +477,10 @@ static int find_stretches(struct sonde_rows *out, struct sonde_history *history,
 }
 
 const struct table_def delay_table = {
-	{"delay", "The longest delays, one by one",
-	 "the 1000 longest times in which a vCPU or a thread was runnable and did not run, or an "
-	 "exit that was no halt was handled",
-	 why_columns, WHY_NR_COLUMNS},
-	find_stretches,
+	.public =
+		{"delay", "The longest delays, one by one",
+		 "the 1000 longest times in which a vCPU or a thread was runnable and did not run, or an "
+		 "exit that was no halt was handled",
+		 why_columns, WHY_NR_COLUMNS},
+	.find = find_stretches,
 };

@@ -85,12 +85,13 @@ static const struct sonde_column columns[] = {
 };
 
 const struct table_def refused_table = {
-	{"refused", "Refused hypercalls",
-	 "hypercalls of guests in a kernel's format that no kernel made, and marks beyond a VM's "
-	 "rate; "
-	 "none of them is used",
-	 columns, ARRAY_SIZE(columns)},
-	find_refused,
+	.public =
+		{"refused", "Refused hypercalls",
+		 "hypercalls of guests in a kernel's format that no kernel made, and marks beyond a VM's "
+		 "rate; "
+		 "none of them is used",
+		 columns, ARRAY_SIZE(columns)},
+	.find = find_refused,
 };
 
 /* ---- the verdict ---------------------------------------------------------------------------- */

@@ -133,7 +133,8 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 };
 
 const struct table_def why_table = {
-	{"why", "What cost time", "verdicts, most costly first, each with its greatest cause",
-	 why_columns, WHY_NR_COLUMNS},
-	find_why,
+	.public = {"why", "What cost time",
+		   "verdicts, most costly first, each with its greatest cause", why_columns,
+		   WHY_NR_COLUMNS},
+	.find = find_why,
 };

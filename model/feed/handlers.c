@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/feed/handlers.h"
 
+#include "model/feed/kept_events.h"
 #include "model/kvm/hypercalls.h"
 #include "model/identity/cgroup.h"
 #include "model/sched/cpu.h"

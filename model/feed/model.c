@@ -48,6 +48,7 @@ static void release(struct model *m)
 	free(m->listed);
 	free(m->stats);
 	free(m->marks);
+	free(m->kept_events);
 	free(m->refused);
 	free(m->losses);
 	free(m->exits);

@@ -3,6 +3,7 @@
 #define MODEL_STATE_ROWS_H
 
 #include "base/types.h"
+#include "events/event.h"
 
 /*
  * What the model keeps to write it into a table of the history (tables.h): docs/formats/schema.md
@@ -36,6 +37,7 @@ enum table {
 	TABLE_INITCALL,
 	TABLE_ADDRESS_SPACE,
 	TABLE_REFUSED,
+	TABLE_KEPT_EVENT,
 	NR_TABLES
 };
 
@@ -83,6 +85,15 @@ struct mark {
 	bool by_host;	       /* the host saw the hypercall; else the guest's trace has it */
 	uint32_t id;
 	uint32_t text; /* string id */
+};
+
+/* An event as it came: see feed/kept_events.h. */
+struct kept_event {
+	ns_t at;
+	struct cpu *cpu;
+	struct thread *thread;	 /* NULL unknown */
+	uint16_t kind;		 /* enum event_kind */
+	int64_t arg[EVENT_ARGS]; /* 0 in slots of text */
 };
 
 /* Hypercalls that a guest had no right to, or too many of: see hypercalls.h. */

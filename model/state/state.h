@@ -452,6 +452,9 @@ struct model {
 	struct mark *marks;
 	uint32_t nr_marks, marks_room;
 	uint64_t marks_dropped;
+	struct kept_event *kept_events;
+	uint32_t nr_kept_events, kept_events_room;
+	uint64_t kept_events_dropped;
 	struct refused *refused;
 	uint32_t nr_refused, refused_room;
 	struct request *requests; /* that have ended */

@@ -10,6 +10,7 @@
  * Until the end the rows of machines and CPUs are in the order in which they were made; then those
  * that turned out to be others are dropped, and what names them is numbered anew.
  */
+#include "events/rows.h"
 #include "model/tables/tables.h"
 
 #include <assert.h>
@@ -214,6 +215,25 @@ static void put_marks(struct model *m, uint32_t from)
 		};
 
 		table_put_row(m, TABLE_MARK, i, cells);
+	}
+}
+
+static void put_kept_events(struct model *m, uint32_t from)
+{
+	for (uint32_t i = from; i < m->nr_kept_events; i++) {
+		const struct kept_event *k = &m->kept_events[i];
+		const struct cpu *cpu = cpu_root(k->cpu);
+		int64_t cells[5 + EVENT_ARGS] = {
+			k->at,
+			table_string(m, event_kind_name((enum event_kind)k->kind)),
+			table_row_of(cpu->machine),
+			cpu->row,
+			k->thread ? (int64_t)k->thread->row : -1,
+		};
+
+		memcpy(&cells[5], k->arg, sizeof(k->arg));
+		assert(table_schemas[TABLE_KEPT_EVENT].nr_columns == ARRAY_SIZE(cells));
+		table_put_row(m, TABLE_KEPT_EVENT, i, cells);
 	}
 }
 
@@ -431,6 +451,7 @@ static void put_rows(struct model *m, bool all, ns_t end)
 	put_identities(m, all ? 0 : m->nr_written[TABLE_IDENTITY]);
 	put_stats(m);
 	put_marks(m, all ? 0 : m->nr_written[TABLE_MARK]);
+	put_kept_events(m, all ? 0 : m->nr_written[TABLE_KEPT_EVENT]);
 	put_refused(m);
 	put_wakes(m, all ? 0 : m->nr_written[TABLE_WAKE]);
 	put_spaces(m, all ? 0 : m->nr_written[TABLE_ADDRESS_SPACE]);

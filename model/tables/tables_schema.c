@@ -82,6 +82,11 @@ static const struct column milestone_columns[] = {
 static const struct column address_space_columns[] = {
 	{"thread", COL_INT}, {"cr3", COL_INT}, {"times", COL_INT}, {"doubt", COL_NS},
 };
+static const struct column kept_event_columns[] = {
+	{"at", COL_NS}, {"event", COL_STRING}, {"machine", COL_INT}, {"cpu", COL_INT},
+	{"thread", COL_INT}, {"arg0", COL_INT}, {"arg1", COL_INT}, {"arg2", COL_INT},
+	{"arg3", COL_INT}, {"arg4", COL_INT},
+};
 static const struct column refused_columns[] = {
 	{"machine", COL_INT}, {"thread", COL_INT}, {"what", COL_INT}, {"origin", COL_INT},
 	{"count", COL_INT}, {"first", COL_NS}, {"last", COL_NS},
@@ -118,5 +123,5 @@ const struct table_schema table_schemas[NR_TABLES] = {
 	[TABLE_STAT] = TABLE(stat),	      [TABLE_EXIT] = TABLE(exit),
 	[TABLE_MILESTONE] = TABLE(milestone), [TABLE_REQUEST] = TABLE(request),
 	[TABLE_INITCALL] = TABLE(initcall),   [TABLE_ADDRESS_SPACE] = TABLE(address_space),
-	[TABLE_REFUSED] = TABLE(refused),
+	[TABLE_REFUSED] = TABLE(refused),     [TABLE_KEPT_EVENT] = TABLE(kept_event),
 };

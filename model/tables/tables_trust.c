@@ -137,6 +137,9 @@ void tables_write_problems(struct model *m)
 	if (m->marks_dropped)
 		problems_add(&m->problems, "%llu marks more than a history keeps are left out",
 			     (unsigned long long)m->marks_dropped);
+	if (m->kept_events_dropped)
+		problems_add(&m->problems, "%llu events more than a history keeps are left out",
+			     (unsigned long long)m->kept_events_dropped);
 	if (m->requests_dropped)
 		problems_add(&m->problems, "%llu requests more than a history keeps are left out",
 			     (unsigned long long)m->requests_dropped);
