@@ -20,7 +20,7 @@ static const struct exit_reason *find(int64_t isa, int64_t reason)
 		const struct exit_range *range = &n->ranges[i];
 		uint64_t at = (uint64_t)(reason & ~n->flags) - range->first;
 
-		if (at < range->nr)
+		if (at < range->nr && range->reasons[at].name)
 			return &range->reasons[at];
 	}
 	return NULL;
