@@ -71,6 +71,10 @@ static void names_of_exit_reasons(void **state)
 	assert_string_equal(exit_reason_name(ISA_SVM, 0x9f), "CR15_WRITE_TRAP");
 	assert_string_equal(exit_reason_name(ISA_SVM, 0xa4), "TLBSYNC");
 	assert_string_equal(exit_reason_name(ISA_SVM, 0x403), "VMGEXIT");
+	assert_string_equal(exit_reason_name(ISA_ARM64, 1), "WFx");
+	assert_string_equal(exit_reason_name(ISA_ARM64, 0x16), "HVC64");
+	assert_null(exit_reason_name(ISA_ARM64, 0x78));
+	assert_null(exit_reason_name(ISA_UNKNOWN, 0x78));
 	assert_string_equal(exit_reason_name(ISA_VMX, 12), "HLT");
 	assert_string_equal(exit_reason_name(ISA_VMX, 66), "SPP_EVENT");
 	assert_string_equal(exit_reason_name(ISA_VMX, 77), "TDCALL");
