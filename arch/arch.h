@@ -6,8 +6,7 @@
 
 /*
  * What differs between machines of different processors: a machine has an architecture, and names
- * of its numbers are asked for with it.  Nothing outside arch/ knows any of them
- * (tools/check-arch); exit reasons are in arch/exits.h.
+ * of its numbers are asked for with it.  Exit reasons are in arch/exits.h.
  *
  * The values are those of column `arch` of a history's table "machine".
  */
