@@ -67,7 +67,7 @@ ALL_LDLIBS = $(OWN_LDLIBS) $(PKG_LIBS) -lpthread -lm $(LDLIBS)
 # The folders in the order of the data, each with those inside it; one uses only what stands before it
 # (tools/check-layers).
 in = $(wildcard $(foreach d,$1,$d/*.c $d/*/*.c))
-LIB_SRC := $(call in,base channel events source clock merge history model query analysis libsonde)
+LIB_SRC := $(call in,base channel arch events source clock merge history model query analysis libsonde)
 REPORT_SRC := $(call in,report)
 SERVE_SRC := $(call in,serve)
 EXPORT_SRC := $(call in,export)
@@ -139,11 +139,12 @@ $(B)/libsonde/version.o $(B)/cmd/version.o: $(RELEASE)
 $(B)/libsonde/version.o: OWN_CFLAGS += -DSONDE_VERSION='"$(VERSION)"'
 $(B)/cmd/version.o: OWN_CFLAGS += -DSONDE_COMMIT='"$(COMMIT)"'
 
-$(B)/gen/syscalls.inc: tools/make-syscalls | need
+$(B)/gen/syscalls-%.inc: tools/make-syscalls | need
 	@mkdir -p $(@D)
-	tools/make-syscalls $(CC) > $@.new && mv $@.new $@
-$(B)/source/syscalls.o: $(B)/gen/syscalls.inc
-$(B)/source/syscalls.o: OWN_CFLAGS += -I$(B)
+	tools/make-syscalls $* $(CC) > $@.new && mv $@.new $@
+$(B)/arch/x86/syscalls.o: $(B)/gen/syscalls-x86_64.inc
+$(B)/arch/arm64/syscalls.o: $(B)/gen/syscalls-arm64.inc
+$(B)/arch/x86/syscalls.o $(B)/arch/arm64/syscalls.o: OWN_CFLAGS += -I$(B)
 
 ARCHIVES := $(addprefix $(B)/lib,$(addsuffix .a,sonde report record serve export sql term))
 $(ARCHIVES): $(OBJECTS)

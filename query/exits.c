@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "source/exits.h"
-
 /* So many intervals are read at a time in the window; beyond it, it is mostly one that is needed.
  */
 #define READ_ROOM 8192
@@ -184,14 +182,12 @@ int exits_scan(struct sonde_history *history, int64_t vcpu, ns_t begin, ns_t end
 
 const char *exit_name(const struct sonde_history *history, int64_t isa, int64_t reason)
 {
-	const char *name = exit_reason_name(isa ? isa == ISA_SVM : history->is_svm, reason);
+	const char *name = exit_reason_name(isa ? isa : history->isa, reason);
 
 	return name ? name : "";
 }
 
 bool exit_is_halt(const struct sonde_history *history, int64_t isa, int64_t reason)
 {
-	bool is_svm = isa ? isa == ISA_SVM : history->is_svm;
-
-	return exit_halts(reason, is_svm ? ISA_SVM : ISA_VMX);
+	return exit_halts(reason, isa ? isa : history->isa);
 }

@@ -11,7 +11,7 @@
  */
 struct exit_kind {
 	int64_t reason; /* as the hardware gives it */
-	int64_t isa;	/* 1 Intel, 2 AMD, 0 not told */
+	int64_t isa;	/* enum exit_isa; 0 not told */
 	int64_t serves; /* CPU row: whose code ran until then; -1: of a guest of the vCPU, not known
 			   which */
 	int64_t user_reason; /* why KVM went on to the VMM's user space; -1: it did not */

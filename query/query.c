@@ -21,8 +21,8 @@ static const struct {
 } schema[QUERY_NR_TABLES] = {
 	[QUERY_MACHINE] = {"machine",
 			   {"name", "parent", "level", "traced", "hostname", "release", "tracer",
-			    "trace_path", "evidence", "vm_pid", "pid_known", "sees", "begin",
-			    "end"}},
+			    "trace_path", "evidence", "vm_pid", "pid_known", "sees", "begin", "end",
+			    "arch"}},
 	[QUERY_CPU] = {"cpu", {"machine", "cpu", "host_tid", "nested_id", "host_thread", "path"}},
 	[QUERY_THREAD] = {"thread",
 			  {"machine", "tid", "pid", "ppid", "comm", "pid_ns", "begin", "end",
@@ -184,22 +184,24 @@ static int index_namespaces(struct sonde_history *history, struct error *err)
 }
 
 /* Exits say whose reasons they have, when the tracer does.  Else the numbers do, as soon as one of
- * them is beyond Intel's: an external interrupt (0x60), a halt (0x78) or a nested page fault
- * (0x400). */
-static bool reasons_are_svm(const struct sonde_history *history)
+ * them is beyond Intel's. */
+static enum exit_isa isa_of_reasons(const struct sonde_history *history)
 {
 	const struct exit_kind *kind;
+	enum exit_isa isa;
 
 	for (int64_t row = 1; (kind = query_exit_kind(history, row)); row++) {
-		if (kind->isa)
-			return kind->isa == 2;
+		if (kind->isa > 0 && kind->isa < NR_ISAS)
+			return (enum exit_isa)kind->isa;
 	}
 	for (int64_t row = 0; row < query_nr_rows(history, QUERY_CONTEXT); row++) {
-		if (query_number(history, QUERY_CONTEXT, row, 3) == MODE_HYPERVISOR &&
-		    exit_reason_is_svm(query_number(history, QUERY_CONTEXT, row, 4)))
-			return true;
+		if (query_number(history, QUERY_CONTEXT, row, 3) != MODE_HYPERVISOR)
+			continue;
+		isa = exit_isa_of_reason(query_number(history, QUERY_CONTEXT, row, 4));
+		if (isa)
+			return isa;
 	}
-	return false;
+	return ISA_VMX;
 }
 
 /* A machine comes behind the one that it runs in: so every walk outwards ends. */
@@ -262,7 +264,7 @@ static int index_run(struct sonde_history *history, const char *path, struct err
 		ret = query_index_exits(history, err);
 	if (ret)
 		return ret;
-	history->is_svm = reasons_are_svm(history);
+	history->isa = isa_of_reasons(history);
 	ret = index_namespaces(history, err);
 	if (!ret)
 		ret = query_index_vectors(history, err);

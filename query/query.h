@@ -2,6 +2,8 @@
 #ifndef QUERY_QUERY_H
 #define QUERY_QUERY_H
 
+#include "arch/arch.h"
+#include "arch/exits.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "history/history.h"
@@ -82,7 +84,7 @@ struct sonde_history {
 	struct sonde_thread *thread_rows; /* the same */
 	struct thread_key *threads;	  /* owned; sorted; made when first needed */
 	struct kept *kept;		  /* owned: what analyses keep, kept.h */
-	bool is_svm;			  /* exit reasons are AMD's */
+	enum exit_isa isa;		  /* of exit reasons where nothing tells it */
 	struct query_watch {
 		struct sonde_watcher watcher;
 		const char *phase; /* of the long call that runs; NULL: none does */
@@ -164,16 +166,11 @@ int query_first_cpu(const struct sonde_history *history, int64_t thread);
  */
 int context_mode_label(const struct sonde_context *c, char *buf, size_t room);
 
-/* What an exit reason, a softirq or an interrupt vector is called; NULL when it has no name. */
-const char *exit_reason_name(bool is_svm, int64_t reason);
+/* What a softirq is called; NULL when it has no name. */
 const char *softirq_name(int64_t nr);
-const char *vector_name(int64_t vector);
 
 /* Values of a vCPU's and of a thread's `state`. */
 const char *query_vcpu_state_name(uint32_t state);
 const char *query_thread_state_name(uint32_t state);
-
-/* True when @reason can only be AMD's: Intel's basic exit reasons end at 85. */
-bool exit_reason_is_svm(int64_t reason);
 
 #endif

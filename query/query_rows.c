@@ -134,6 +134,14 @@ static int read_pid_ns(const struct sonde_history *history, int64_t row, struct 
 	return 0;
 }
 
+/* Histories of before 2026-11-27 do not say it: they are of x86-64 machines. */
+static enum arch arch_of_row(const struct sonde_history *history, int64_t machine)
+{
+	int64_t arch = query_number(history, QUERY_MACHINE, machine, 14);
+
+	return arch < 0 ? ARCH_X86_64 : arch < NR_ARCHS ? (enum arch)arch : ARCH_UNKNOWN;
+}
+
 static const char *detail_text(const struct sonde_history *history, const struct sonde_context *c)
 {
 	const char *name = NULL;
@@ -141,11 +149,11 @@ static const char *detail_text(const struct sonde_history *history, const struct
 	if (c->mode == SONDE_MODE_SYSCALL && c->detail > 0)
 		name = history_string(history->file, (uint32_t)c->detail);
 	else if (c->mode == SONDE_MODE_IRQ)
-		name = vector_name(c->detail);
+		name = arch_vector_name(arch_of_row(history, c->machine), c->detail);
 	else if (c->mode == SONDE_MODE_SOFTIRQ)
 		name = softirq_name(c->detail);
 	else if (c->mode == SONDE_MODE_HYPERVISOR)
-		name = exit_reason_name(history->is_svm, c->detail);
+		name = exit_reason_name(history->isa, c->detail);
 	return name ? name : "";
 }
 

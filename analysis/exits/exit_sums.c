@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/exits/exit_sums.h"
 #include "query/intervals.h"
-#include "source/exits.h"
+#include "arch/exits.h"
 
 #include <errno.h>
 #include <stdlib.h>

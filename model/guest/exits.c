@@ -75,7 +75,7 @@ void exit_begin(struct cpu *vcpu, int64_t isa)
 		.serves = served_by(vcpu),
 		.user = -1,
 		.reason = vcpu->vcpu.reason,
-		.isa = isa == ISA_VMX || isa == ISA_SVM ? (uint8_t)isa : 0,
+		.isa = isa > 0 && isa < NR_ISAS ? (uint8_t)isa : ISA_UNKNOWN,
 	};
 
 	show_kind(vcpu, &kind);

@@ -4,7 +4,7 @@
 #include "channel/reader.h"
 #include "channel/stolen.h"
 #include "model/kvm/marks.h"
-#include "source/exits.h"
+#include "arch/exits.h"
 
 static struct call_origins *origins_of(struct machine_state *mc)
 {

@@ -129,7 +129,7 @@ struct exit_kind {
 	uint32_t serves; /* index of the CPU whose code ran until then + 1; 0 unknown */
 	int32_t user;	 /* reason told to the VMM's user space; -1 not (yet) there */
 	int64_t reason;	 /* -1 unknown */
-	uint8_t isa;	 /* ISA_VMX, ISA_SVM, 0 unknown */
+	uint8_t isa;	 /* enum exit_isa */
 };
 
 struct milestone {

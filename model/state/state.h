@@ -11,7 +11,7 @@
 #include "model/state/requests.h"
 #include "model/state/rows.h"
 #include "model/state/wakes.h"
-#include "source/exits.h"
+#include "arch/exits.h"
 #include "source/leaves.h"
 #include "source/origin.h"
 #include "source/state_line.h"

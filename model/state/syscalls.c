@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "arch/arch.h"
 #include "events/dialect.h"
-#include "source/syscalls.h"
 
 static uint32_t name_of_lttng_syscall(const struct trace *t, const struct event *e,
 				      struct history_writer *w)
@@ -27,7 +27,7 @@ static uint32_t name_of_syscall(struct machine_state *mc, const struct event *e)
 
 	if (mc->trace->lttng)
 		return name_of_lttng_syscall(mc->trace, e, mc->model->w);
-	name = syscall_name(e->arg[0]);
+	name = arch_syscall_name(mc->trace->arch, e->arg[0]);
 	return name ? history_writer_string(mc->model->w, name, strlen(name)) : 0;
 }
 

@@ -59,6 +59,14 @@ static int64_t sees(const struct machine_state *mc)
 	       mc->sees_waking << 6;
 }
 
+/* A VM without a trace has its host's. */
+static enum arch arch_of(const struct machine_state *mc)
+{
+	while (!mc->trace && mc->parent)
+		mc = mc->parent;
+	return mc->trace ? mc->trace->arch : ARCH_UNKNOWN;
+}
+
 static void put_machine(struct model *m, const struct machine_state *mc)
 {
 	const struct trace *t = mc->trace;
@@ -83,6 +91,7 @@ static void put_machine(struct model *m, const struct machine_state *mc)
 		sees(mc),
 		mc->traced_any ? mc->traced_from : -1,
 		mc->traced_any ? mc->traced_to : -1,
+		arch_of(mc),
 	};
 	table_put_row(m, TABLE_MACHINE, mc->row, cells);
 }

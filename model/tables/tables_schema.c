@@ -8,7 +8,7 @@ static const struct column machine_columns[] = {
 	{"hostname", COL_STRING}, {"release", COL_STRING}, {"tracer", COL_STRING},
 	{"trace_path", COL_STRING}, {"evidence", COL_STRING}, {"vm_pid", COL_INT},
 	{"pid_known", COL_BOOL}, {"violations", COL_INT}, {"sees", COL_INT},
-	{"begin", COL_NS}, {"end", COL_NS},
+	{"begin", COL_NS}, {"end", COL_NS}, {"arch", COL_INT},
 };
 static const struct column cpu_columns[] = {
 	{"machine", COL_INT}, {"cpu", COL_INT}, {"host_tid", COL_INT}, {"nested_id", COL_INT},

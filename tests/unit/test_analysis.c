@@ -64,23 +64,27 @@ static void names_of_exit_reasons(void **state)
 	static const int64_t unnamed[] = {INT64_MIN, -1, 0x50000, 0x404, INT64_MAX};
 
 	(void)state;
-	assert_string_equal(exit_reason_name(true, 0), "CR0_READ");
-	assert_string_equal(exit_reason_name(true, 0x3f), "DR15_WRITE");
-	assert_string_equal(exit_reason_name(true, 0x4e), "EXCEPTION_PF");
-	assert_string_equal(exit_reason_name(true, 0x78), "HLT");
-	assert_string_equal(exit_reason_name(true, 0x9f), "CR15_WRITE_TRAP");
-	assert_string_equal(exit_reason_name(true, 0xa4), "TLBSYNC");
-	assert_string_equal(exit_reason_name(true, 0x403), "VMGEXIT");
-	assert_string_equal(exit_reason_name(false, 12), "HLT");
-	assert_string_equal(exit_reason_name(false, 66), "SPP_EVENT");
-	assert_string_equal(exit_reason_name(false, 77), "TDCALL");
-	assert_string_equal(exit_reason_name(false, 85), "MSR_WRITE_IMM");
+	assert_string_equal(exit_reason_name(ISA_SVM, 0), "CR0_READ");
+	assert_string_equal(exit_reason_name(ISA_SVM, 0x3f), "DR15_WRITE");
+	assert_string_equal(exit_reason_name(ISA_SVM, 0x4e), "EXCEPTION_PF");
+	assert_string_equal(exit_reason_name(ISA_SVM, 0x78), "HLT");
+	assert_string_equal(exit_reason_name(ISA_SVM, 0x9f), "CR15_WRITE_TRAP");
+	assert_string_equal(exit_reason_name(ISA_SVM, 0xa4), "TLBSYNC");
+	assert_string_equal(exit_reason_name(ISA_SVM, 0x403), "VMGEXIT");
+	assert_string_equal(exit_reason_name(ISA_ARM64, 1), "WFx");
+	assert_string_equal(exit_reason_name(ISA_ARM64, 0x16), "HVC64");
+	assert_null(exit_reason_name(ISA_ARM64, 0x78));
+	assert_null(exit_reason_name(ISA_UNKNOWN, 0x78));
+	assert_string_equal(exit_reason_name(ISA_VMX, 12), "HLT");
+	assert_string_equal(exit_reason_name(ISA_VMX, 66), "SPP_EVENT");
+	assert_string_equal(exit_reason_name(ISA_VMX, 77), "TDCALL");
+	assert_string_equal(exit_reason_name(ISA_VMX, 85), "MSR_WRITE_IMM");
 	/* With a bus lock, and of an entry that failed. */
-	assert_string_equal(exit_reason_name(false, INT64_C(0x04000030)), "EPT_VIOLATION");
-	assert_string_equal(exit_reason_name(false, INT64_C(0x80000021)), "INVALID_GUEST_STATE");
+	assert_string_equal(exit_reason_name(ISA_VMX, INT64_C(0x04000030)), "EPT_VIOLATION");
+	assert_string_equal(exit_reason_name(ISA_VMX, INT64_C(0x80000021)), "INVALID_GUEST_STATE");
 	for (unsigned i = 0; i < ARRAY_SIZE(unnamed); i++) {
-		assert_null(exit_reason_name(true, unnamed[i]));
-		assert_null(exit_reason_name(false, unnamed[i]));
+		assert_null(exit_reason_name(ISA_SVM, unnamed[i]));
+		assert_null(exit_reason_name(ISA_VMX, unnamed[i]));
 	}
 }
 
