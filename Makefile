@@ -382,7 +382,7 @@ vmx-module:
 
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o
-$(B)/bench/bench_facts $(B)/bench/bench_made: $(B)/bench/facts_time.o $(B)/cmd/common/heap.o
+$(B)/bench/bench_tables $(B)/bench/bench_made: $(B)/bench/rows_time.o $(B)/cmd/common/heap.o
 $(B)/bench/bench_made: $(addprefix $(B)/bench/made_,run.o tables.o)
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)

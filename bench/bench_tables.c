@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * What the rows cost: bench_facts FILE
+ * What the rows cost: bench_tables FILE
  *
  * Every analysis over the whole of a history, each on a history that was opened anew.  Prints one
  * line for each: name, rows and CPU time in ms; then the sum of all, and what all of them cost one
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 	unsigned nr;
 
 	if (argc != 2) {
-		fprintf(stderr, "usage: bench_facts FILE\n");
+		fprintf(stderr, "usage: bench_tables FILE\n");
 		return 2;
 	}
 	heap_settle();

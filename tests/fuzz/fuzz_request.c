@@ -51,7 +51,7 @@ static void get_experiment(struct world *w, const struct readers *readers)
 
 static struct readers readers_of(struct world *w)
 {
-	return (struct readers){.runs = &w->history, .kept = &w->kept, .nr = 1};
+	return (struct readers){.histories = &w->history, .kept = &w->kept, .nr = 1};
 }
 
 /* Made anew for each input: what one does to the session is not the next one's. */
