@@ -10,9 +10,6 @@
 
 #define TYPES_MAX 65535u /* event.type has 16 bits */
 
-/* Of EV_KVM_EXIT: whose exit reasons its numbers are; kvm_exit of arm64 has no field for it. */
-#define EXIT_ISA_SLOT 3
-
 #define COMMON_MAX 64 /* bytes of common fields: 8, in all kernels so far */
 
 /* While the formats are read: where the next type goes. */
@@ -120,8 +117,8 @@ static void plan_make(struct dat_plan *p, unsigned type, const char *name,
 		else if (field)
 			plan_number(p, slot, dat_field_find(l, field));
 	}
-	if (kind == EV_KVM_EXIT && dat_field_find(l, "esr_ec"))
-		p->otherwise[EXIT_ISA_SLOT] = ISA_ARM64;
+	if (kind == EV_KVM_EXIT && dat_field_find(l, DIALECT_ARM64_EXIT_FIELD))
+		p->otherwise[DIALECT_EXIT_ISA_SLOT] = ISA_ARM64;
 }
 
 static const struct field_desc *describe(struct arena *arena, const struct dat_layout *l)
