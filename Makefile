@@ -67,7 +67,7 @@ ALL_LDLIBS = $(OWN_LDLIBS) $(PKG_LIBS) -lpthread -lm $(LDLIBS)
 # The folders in the order of the data, each with those inside it; one uses only what stands before it
 # (tools/check-layers).
 in = $(wildcard $(foreach d,$1,$d/*.c $d/*/*.c))
-LIB_SRC := $(call in,base channel events source clock merge history model query analysis libsonde)
+LIB_SRC := $(call in,base channel arch events source clock merge history model query analysis libsonde)
 REPORT_SRC := $(call in,report)
 SERVE_SRC := $(call in,serve)
 EXPORT_SRC := $(call in,export)
@@ -139,11 +139,12 @@ $(B)/libsonde/version.o $(B)/cmd/version.o: $(RELEASE)
 $(B)/libsonde/version.o: OWN_CFLAGS += -DSONDE_VERSION='"$(VERSION)"'
 $(B)/cmd/version.o: OWN_CFLAGS += -DSONDE_COMMIT='"$(COMMIT)"'
 
-$(B)/gen/syscalls.inc: tools/make-syscalls | need
+$(B)/gen/syscalls-%.inc: tools/make-syscalls | need
 	@mkdir -p $(@D)
-	tools/make-syscalls $(CC) > $@.new && mv $@.new $@
-$(B)/source/syscalls.o: $(B)/gen/syscalls.inc
-$(B)/source/syscalls.o: OWN_CFLAGS += -I$(B)
+	tools/make-syscalls $* $(CC) > $@.new && mv $@.new $@
+$(B)/arch/x86/syscalls.o: $(B)/gen/syscalls-x86_64.inc
+$(B)/arch/arm64/syscalls.o: $(B)/gen/syscalls-arm64.inc
+$(B)/arch/x86/syscalls.o $(B)/arch/arm64/syscalls.o: OWN_CFLAGS += -I$(B)
 
 ARCHIVES := $(addprefix $(B)/lib,$(addsuffix .a,sonde report record serve export sql term))
 $(ARCHIVES): $(OBJECTS)
@@ -226,8 +227,13 @@ $(B)/installed/libsonde.a: $(LIB_OBJ) $(OBJECTS)
 PREFIX ?= /usr/local
 
 MAN_SRC := $(wildcard docs/man/*.scd)
-MAN := $(if $(shell command -v scdoc),$(MAN_SRC:docs/man/%.scd=$(B)/man/%))
+# A page for each header of libsonde that has functions of the library, and its text.
+MAN3 := $(addprefix sonde_,$(addsuffix .3,analyze check events history tables time types))
+MAN := $(if $(shell command -v scdoc),$(addprefix $(B)/man/,$(MAN_SRC:docs/man/%.scd=%) $(MAN3)))
 man: $(MAN)
+$(B)/man/sonde_%.3: libsonde/include/sonde/%.h tools/man3
+	@mkdir -p $(@D)
+	tools/man3 $< > $@.scd && scdoc < $@.scd > $@.new && mv $@.new $@
 $(B)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
 	scdoc < $< > $@.new && mv $@.new $@
@@ -247,6 +253,7 @@ install: all $(B)/installed/libsonde.a
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(PKGS)|' libsonde/libsonde.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/libsonde.pc
+	install -D -m 644 bindings/python/sonde.py $(DESTDIR)$(PREFIX)/share/sonde/python/sonde.py
 	install -d $(DESTDIR)$(PREFIX)/include/sonde
 	install -m 644 libsonde/include/sonde/*.h $(DESTDIR)$(PREFIX)/include/sonde
 	install -D -m 644 $(B)/completion/sonde \
@@ -257,9 +264,9 @@ install: all $(B)/installed/libsonde.a
 		$(DESTDIR)$(PREFIX)/share/man/man$(subst .,,$(suffix $m)) &&) true
 
 # All that `install` puts there, and nothing else.
-INSTALLED := bin/sonde bin/sonde-agent lib/$(SONAME) lib/sonde_sqlite.so lib/libsonde.so lib/libsonde.a lib/pkgconfig/libsonde.pc \
+INSTALLED := share/sonde/python/sonde.py bin/sonde bin/sonde-agent lib/$(SONAME) lib/sonde_sqlite.so lib/libsonde.so lib/libsonde.a lib/pkgconfig/libsonde.pc \
 	$(patsubst libsonde/%,%,$(wildcard libsonde/include/sonde/*.h)) share/bash-completion/completions/sonde share/bash-completion/completions/sonde-agent \
-	$(foreach m,$(MAN_SRC:docs/man/%.scd=%),share/man/man$(subst .,,$(suffix $m))/$m)
+	$(foreach m,$(MAN_SRC:docs/man/%.scd=%) $(MAN3),share/man/man$(subst .,,$(suffix $m))/$m)
 uninstall:
 	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
 	[ ! -d $(DESTDIR)$(PREFIX)/include/sonde ] || rmdir $(DESTDIR)$(PREFIX)/include/sonde
@@ -283,7 +290,7 @@ $(B)/tests/test_share: $(B)/tests/unit/test_share.o $(B)/librecord.a $(B)/libson
 $(B)/tests/test_export: $(B)/tests/unit/test_export.o $(B)/libexport.a $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(ALL_LDLIBS)
-SERVE_TESTS := $(addprefix $(B)/tests/test_,cache pattern serve tsp)
+SERVE_TESTS := $(addprefix $(B)/tests/test_,api cache pattern serve tsp)
 $(SERVE_TESTS): $(B)/tests/%: $(B)/tests/unit/%.o $(B)/libserve.a $(B)/libreport.a $(B)/libsonde.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $^ -lcmocka $(SERVE_LIBS) $(ALL_LDLIBS)
@@ -375,7 +382,7 @@ vmx-module:
 
 benches: $(BENCHES)
 $(B)/bench/bench_history: $(B)/bench/history_stream.o
-$(B)/bench/bench_facts $(B)/bench/bench_made: $(B)/bench/facts_time.o $(B)/cmd/common/heap.o
+$(B)/bench/bench_tables $(B)/bench/bench_made: $(B)/bench/rows_time.o $(B)/cmd/common/heap.o
 $(B)/bench/bench_made: $(addprefix $(B)/bench/made_,run.o tables.o)
 $(B)/bench/%: $(B)/bench/%.o $(B)/libsonde.a
 	@mkdir -p $(@D)

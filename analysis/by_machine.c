@@ -5,26 +5,26 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Whose rows: of a table, or of facts. */
+/* Whose rows: of a table of the file, or of one that is computed. */
 struct source {
-	const struct sonde_run *run;
-	enum run_table table;
-	const struct sonde_facts *facts; /* NULL: of the table */
+	const struct sonde_history *history;
+	enum query_table table;
+	const struct sonde_rows *rows; /* NULL: of the table */
 	unsigned column;
 };
 
 /* The machine that a row names; -1: none that there is. */
 static int64_t machine_of(const struct source *s, int64_t row)
 {
-	int64_t machine = s->facts ? sonde_facts_cell(s->facts, (size_t)row, s->column).i
-				   : run_cell(s->run, s->table, row, s->column);
+	int64_t machine = s->rows ? sonde_rows_cell(s->rows, (size_t)row, s->column).i
+				  : query_cell(s->history, s->table, row, s->column);
 
-	return machine < sonde_nr_machines(s->run) ? machine : -1;
+	return machine < sonde_nr_machines(s->history) ? machine : -1;
 }
 
 static int group(struct by_machine *b, const struct source *s, int64_t nr)
 {
-	int64_t nr_machines = sonde_nr_machines(s->run);
+	int64_t nr_machines = sonde_nr_machines(s->history);
 
 	b->first = calloc((size_t)nr_machines + 2, sizeof(*b->first));
 	b->rows = malloc(((size_t)nr + 1) * sizeof(*b->rows));
@@ -49,19 +49,21 @@ static int group(struct by_machine *b, const struct source *s, int64_t nr)
 	return 0;
 }
 
-int by_machine_init(struct by_machine *b, const struct sonde_run *run, enum run_table table)
+int by_machine_init(struct by_machine *b, const struct sonde_history *history,
+		    enum query_table table)
 {
-	return group(b, &(struct source){.run = run, .table = table}, run->tables[table].nr_rows);
+	return group(b, &(struct source){.history = history, .table = table},
+		     history->tables[table].nr_rows);
 }
 
-int by_machine_init_facts(struct by_machine *b, const struct sonde_run *run,
-			  const struct sonde_facts *f, const char *column)
+int by_machine_init_rows(struct by_machine *b, const struct sonde_history *history,
+			 const struct sonde_rows *f, const char *column)
 {
-	int at = sonde_facts_column(f, column);
+	int at = sonde_rows_column(f, column);
 
 	assert(at >= 0);
-	return group(b, &(struct source){.run = run, .facts = f, .column = (unsigned)at},
-		     (int64_t)sonde_facts_nr_rows(f));
+	return group(b, &(struct source){.history = history, .rows = f, .column = (unsigned)at},
+		     (int64_t)sonde_rows_nr(f));
 }
 
 void by_machine_release(struct by_machine *b)

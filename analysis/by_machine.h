@@ -2,10 +2,10 @@
 #ifndef ANALYSIS_BY_MACHINE_H
 #define ANALYSIS_BY_MACHINE_H
 
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 
 /*
- * The rows of a table or of facts, machine by machine: for who asks of each machine for its own,
+ * The rows of a table or of rows, machine by machine: for who asks of each machine for its own,
  * which with very many VMs must not mean to go through those of all.  Rows that name no machine
  * that there is are left out.
  *
@@ -17,10 +17,11 @@ struct by_machine {
 };
 
 /* Those of a table whose column 0 is "machine".  0 or -ENOMEM. */
-int by_machine_init(struct by_machine *b, const struct sonde_run *run, enum run_table table);
-/* The same of facts, by a column that names a machine. */
-int by_machine_init_facts(struct by_machine *b, const struct sonde_run *run,
-			  const struct sonde_facts *f, const char *column);
+int by_machine_init(struct by_machine *b, const struct sonde_history *history,
+		    enum query_table table);
+/* The same of rows, by a column that names a machine. */
+int by_machine_init_rows(struct by_machine *b, const struct sonde_history *history,
+			 const struct sonde_rows *f, const char *column);
 void by_machine_release(struct by_machine *b);
 
 /* Those of @machine, which there is; *@nr takes their number. */

@@ -19,12 +19,12 @@ static int64_t class_of(int64_t mode)
 	}
 }
 
-static struct culprit make(struct sonde_run *run, int64_t context)
+static struct culprit make(struct sonde_history *history, int64_t context)
 {
 	struct culprit culprit = {-1, -1, SONDE_MODE_UNKNOWN, -1};
 	struct sonde_context c;
 
-	if (sonde_context_get(run, context, &c))
+	if (sonde_context_get(history, context, &c))
 		return culprit;
 	culprit.machine = c.machine;
 	if (c.mode != SONDE_MODE_IRQ && c.mode != SONDE_MODE_SOFTIRQ)
@@ -33,17 +33,17 @@ static struct culprit make(struct sonde_run *run, int64_t context)
 	if (c.mode == SONDE_MODE_HYPERVISOR)
 		culprit.vcpu = c.serves;
 	else if (c.machine)
-		culprit.vcpu = sonde_find_cpu(run, c.machine, c.cpu);
+		culprit.vcpu = sonde_find_cpu(history, c.machine, c.cpu);
 	return culprit;
 }
 
 /* Cells of a culprit as a key. */
 enum { CELL_MACHINE, CELL_THREAD, CELL_MODE, CELL_VCPU, NR_CELLS };
 
-static bool number_contexts(struct culprits *all, struct sonde_run *run, struct keyed *keys)
+static bool number_contexts(struct culprits *all, struct sonde_history *history, struct keyed *keys)
 {
 	for (int64_t i = -1; i < all->nr_contexts; i++) {
-		struct culprit c = make(run, i);
+		struct culprit c = make(history, i);
 		struct sonde_context context;
 		int64_t number =
 			keyed_get(keys, (int64_t[NR_CELLS]){c.machine, c.thread, c.mode, c.vcpu});
@@ -52,8 +52,8 @@ static bool number_contexts(struct culprits *all, struct sonde_run *run, struct 
 			return false;
 		all->numbers[i + 1] = (uint32_t)number;
 		all->modes[i + 1] =
-			(uint8_t)(sonde_context_get(run, i, &context) ? SONDE_MODE_UNKNOWN
-								      : context.mode);
+			(uint8_t)(sonde_context_get(history, i, &context) ? SONDE_MODE_UNKNOWN
+									  : context.mode);
 	}
 	all->nr = (uint32_t)keys->nr;
 	return true;
@@ -78,16 +78,16 @@ static bool list_culprits(struct culprits *all, const struct keyed *keys, struct
 	return true;
 }
 
-static bool make_all(struct culprits *all, struct sonde_run *run)
+static bool make_all(struct culprits *all, struct sonde_history *history)
 {
 	struct keyed keys = {.nr_cells = NR_CELLS}, whos = {.nr_cells = CELL_VCPU};
 	bool made;
 
-	all->nr_contexts = sonde_nr_contexts(run);
+	all->nr_contexts = sonde_nr_contexts(history);
 	all->numbers = calloc((size_t)all->nr_contexts + 1, sizeof(*all->numbers));
 	all->modes = calloc((size_t)all->nr_contexts + 1, sizeof(*all->modes));
-	made = all->numbers && all->modes && run_contexts(run) &&
-	       number_contexts(all, run, &keys) && list_culprits(all, &keys, &whos);
+	made = all->numbers && all->modes && query_contexts(history) &&
+	       number_contexts(all, history, &keys) && list_culprits(all, &keys, &whos);
 	keyed_release(&keys);
 	keyed_release(&whos);
 	return made;
@@ -106,9 +106,9 @@ static void release(struct kept *kept)
 
 static const struct kept_kind kind = {release};
 
-int culprits_get(const struct culprits **out, struct sonde_run *run)
+int culprits_get(const struct culprits **out, struct sonde_history *history)
 {
-	struct culprits *all = kept_find(run, &kind);
+	struct culprits *all = kept_find(history, &kind);
 
 	*out = all;
 	if (all)
@@ -116,21 +116,21 @@ int culprits_get(const struct culprits **out, struct sonde_run *run)
 	all = calloc(1, sizeof(*all));
 	if (!all)
 		return -ENOMEM;
-	if (!make_all(all, run)) {
+	if (!make_all(all, history)) {
 		release(&all->kept);
 		return -ENOMEM;
 	}
-	kept_set(run, &kind, &all->kept);
+	kept_set(history, &kind, &all->kept);
 	*out = all;
 	return 0;
 }
 
-struct culprit culprit_of(struct sonde_run *run, int64_t context)
+struct culprit culprit_of(struct sonde_history *history, int64_t context)
 {
 	const struct culprits *all;
 
 	/* Without the memory for all of them each costs more, and is the same. */
-	if (context < 0 || context >= sonde_nr_contexts(run) || culprits_get(&all, run))
-		return make(run, context);
+	if (context < 0 || context >= sonde_nr_contexts(history) || culprits_get(&all, history))
+		return make(history, context);
 	return all->list[all->numbers[context + 1]];
 }

@@ -14,8 +14,8 @@ struct culprit {
 	int64_t vcpu; /* CPU row when the machine is a VM, or of the vCPU a hypervisor serves; -1 */
 };
 
-/* The culprits of a run, numbered: analyses ask for each piece of time, and most contexts are one
- * culprit with others. */
+/* The culprits of a history, numbered: analyses ask for each piece of time, and most contexts are
+ * one culprit with others. */
 struct culprits {
 	struct kept kept;
 	int64_t nr_contexts;
@@ -26,8 +26,8 @@ struct culprits {
 	uint32_t *who;	      /* owned, by number: the same for those that differ in .vcpu alone */
 };
 
-/* The run's own, made by the first question.  0 or -ENOMEM. */
-int culprits_get(const struct culprits **out, struct sonde_run *run);
+/* The history's own, made by the first question.  0 or -ENOMEM. */
+int culprits_get(const struct culprits **out, struct sonde_history *history);
 
 /* The culprit's number that stands behind a value of a CPU's `runs`. */
 static inline uint32_t culprit_number(const struct culprits *c, uint32_t value)
@@ -41,6 +41,6 @@ static inline enum sonde_mode culprit_mode(const struct culprits *c, uint32_t va
 	return (enum sonde_mode)c->modes[value <= c->nr_contexts ? value : 0];
 }
 
-struct culprit culprit_of(struct sonde_run *run, int64_t context);
+struct culprit culprit_of(struct sonde_history *history, int64_t context);
 
 #endif

@@ -50,28 +50,28 @@ void say_length(struct sentence *s, ns_t length)
 {
 	char text[UNIT_TEXT];
 
-	say_text(s, unit_length(text, length, sonde_run_ticks_are_ns(s->run)));
+	say_text(s, unit_length(text, length, sonde_history_ticks_are_ns(s->history)));
 }
 
 void say_time(struct sentence *s, ns_t t)
 {
 	char text[UNIT_TEXT];
 
-	say_text(s, unit_time(text, t, sonde_run_ticks_are_ns(s->run)));
+	say_text(s, unit_time(text, t, sonde_history_ticks_are_ns(s->history)));
 }
 
 void say_machine(struct sentence *s, int64_t machine)
 {
 	struct sonde_machine m;
 
-	say_text(s, sonde_machine_get(s->run, machine, &m) ? "an unknown machine" : m.name);
+	say_text(s, sonde_machine_get(s->history, machine, &m) ? "an unknown machine" : m.name);
 }
 
 void say_cpu(struct sentence *s, int64_t row)
 {
 	struct sonde_cpu cpu;
 
-	if (sonde_cpu_get(s->run, row, &cpu)) {
+	if (sonde_cpu_get(s->history, row, &cpu)) {
 		say(s, "a CPU");
 		return;
 	}
@@ -95,7 +95,7 @@ void say_thread(struct sentence *s, int64_t row)
 	struct sonde_thread t;
 	char label[96];
 
-	if (sonde_thread_get(s->run, row, &t)) {
+	if (sonde_thread_get(s->history, row, &t)) {
 		say(s, "a thread");
 		return;
 	}
@@ -107,11 +107,11 @@ void say_thread(struct sentence *s, int64_t row)
 		say_cpu(s, t.vcpu);
 		return;
 	}
-	sonde_thread_label(s->run, row, label, sizeof(label));
+	sonde_thread_label(s->history, row, label, sizeof(label));
 	say_text(s, label);
-	if (sonde_pid_ns_get(s->run, t.pid_ns, &ns) || !ns.level)
+	if (sonde_pid_ns_get(s->history, t.pid_ns, &ns) || !ns.level)
 		return;
-	sonde_pid_ns_label(s->run, t.pid_ns, label, sizeof(label));
+	sonde_pid_ns_label(s->history, t.pid_ns, label, sizeof(label));
 	say(s, " in container %s", label);
 }
 
@@ -176,9 +176,9 @@ void say_had_cpu(struct sentence *s, const struct culprit *c, int64_t cpu)
 	say(s, ".");
 }
 
-const char *thread_name(const struct sonde_run *run, int64_t row)
+const char *thread_name(const struct sonde_history *history, int64_t row)
 {
 	struct sonde_thread t;
 
-	return sonde_thread_get(run, row, &t) ? "" : t.comm;
+	return sonde_thread_get(history, row, &t) ? "" : t.comm;
 }

@@ -10,7 +10,7 @@
 #define SENTENCE_MAX 900
 
 struct sentence {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	size_t len;
 	char text[SENTENCE_MAX];
 };
@@ -34,6 +34,6 @@ void say_culprit(struct sentence *s, const struct culprit *culprit);
 void say_had_cpu(struct sentence *s, const struct culprit *culprit, int64_t cpu);
 
 /* A thread's name without its number and its vCPU. */
-const char *thread_name(const struct sonde_run *run, int64_t thread);
+const char *thread_name(const struct sonde_history *history, int64_t thread);
 
 #endif

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "bench/facts_time.h"
+#include "bench/rows_time.h"
 #include "bench/made_world.h"
 #include "cmd/common/heap.h"
 
@@ -39,7 +39,7 @@ static void measure(const char *analysis, char paths[SIZES][64])
 	size_t rows = 0;
 
 	for (unsigned size = SIZES; size--;)
-		ms[size] = facts_time(paths[size], analysis, &rows);
+		ms[size] = rows_time(paths[size], analysis, &rows);
 	printf("%s %zu %.1f %.1f %.1f %+.0f%%\n", analysis, rows, ms[2], ms[1], ms[0],
 	       (ms[0] / (2 * ms[1]) - 1) * 100);
 	fflush(stdout);
@@ -47,10 +47,10 @@ static void measure(const char *analysis, char paths[SIZES][64])
 
 static void measure_all(char paths[SIZES][64])
 {
-	const struct sonde_analysis *const *list;
+	const struct sonde_table *const *list;
 	unsigned nr;
 
-	list = sonde_analyses(&nr);
+	list = sonde_tables(&nr);
 	for (unsigned i = 0; i < nr; i++)
 		measure(list[i]->name, paths);
 }

@@ -4,9 +4,9 @@
  * How long a history takes to answer: bench_query FILE
  *
  * Full states at random times; and windows of 2000 pixels and 100 rows at every zoom level, from
- * the whole run down to some milliseconds, at random places.  The same queries in every run.
- * Prints one line per kind of query: name, number of queries, then median, 99th percentile and
- * largest time in microseconds.
+ * the whole history down to some milliseconds, at random places.  The same queries in every
+ * history. Prints one line per kind of query: name, number of queries, then median, 99th percentile
+ * and largest time in microseconds.
  */
 #include <inttypes.h>
 #include <stdio.h>

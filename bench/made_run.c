@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "model/context.h"
-#include "model/tables.h"
+#include "model/tables/tables.h"
 
 /* Who has a CPU of the host: one of its vCPUs, or one of these two. */
 #define IDLE UINT32_MAX

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/context.h"
-#include "model/tables.h"
+#include "model/tables/tables.h"
 
 void made_row(struct made *m, enum table table, const int64_t *cells)
 {

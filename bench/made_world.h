@@ -3,7 +3,7 @@
 #define BENCH_MADE_WORLD_H
 
 #include "history/history.h"
-#include "model/state.h"
+#include "model/state/state.h"
 
 /*
  * Histories of machines of any size, made up from a fixed seed: to measure what grows with the size
@@ -176,7 +176,7 @@ void made_name(const struct made *m, char name[static 32], int64_t machine);
 unsigned made_home(const struct made *m, unsigned vcpu);
 
 void made_tables(struct made *m, ns_t end);
-/* Makes the attributes and steps through all of the run; returns when it ends. */
+/* Makes the attributes and steps through all of the history; returns when it ends. */
 int made_run(struct made *m, ns_t *end);
 
 #endif

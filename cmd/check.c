@@ -90,7 +90,7 @@ static void check_path(struct check *c, const char *path)
 		json_begin_array(&c->json, "findings");
 	}
 	ticker_say(c->inv->ticker, path);
-	ret = sonde_check(path, on_finding, c, &result, &err);
+	ret = sonde_check(path, on_finding, c, NULL, &result, &err);
 	ticker_hide(c->inv->ticker);
 	if (is_json(c->inv)) {
 		end_json(c, ret, &result, &err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde compare: what changed from one history to another, beyond chance. */
 #include "analysis/compare/compare.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "cmd/answers/compare_text.h"
 #include "cmd/common/missing.h"
 #include "report/csv.h"
-#include "report/facts.h"
+#include "report/rows.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -48,7 +48,7 @@ static void print_json(const struct invocation *inv, const struct comparison *p)
 		json_str(&j, "file", inv->operands[i]);
 		json_int(&j, "begin", p->begin[i]);
 		json_int(&j, "end", p->end[i]);
-		missing_json(&j, p->runs[i], p->begin[i], p->end[i]);
+		missing_json(&j, p->histories[i], p->begin[i], p->end[i]);
 		json_end(&j);
 	}
 	json_begin_array(&j, "matched");
@@ -56,13 +56,13 @@ static void print_json(const struct invocation *inv, const struct comparison *p)
 		if (p->match.by[row] == MATCH_NONE)
 			continue;
 		json_begin_object(&j, NULL);
-		json_machine(&j, "before", p->runs[0], p->match.to_before[row]);
-		json_machine(&j, "after", p->runs[1], row);
+		json_machine(&j, "before", p->histories[0], p->match.to_before[row]);
+		json_machine(&j, "after", p->histories[1], row);
 		json_str(&j, "by", match_names[p->match.by[row]]);
 		json_end(&j);
 	}
 	json_end(&j);
-	facts_json(&j, "compare", p->runs[0], p->facts);
+	rows_json(&j, "compare", p->histories[0], p->rows);
 	json_end(&j);
 }
 
@@ -79,10 +79,10 @@ static enum exit_code open_runs(const struct invocation *inv, struct comparison 
 
 		one.operands = inv->operands + i;
 		one.nr_operands = 1;
-		code = open_input(&one, &p->runs[i]);
+		code = open_input(&one, &p->histories[i]);
 		if (code)
 			return code;
-		if (!get_window_of(inv, p->runs[i], i && opt->time2 ? "time2" : "time", time,
+		if (!get_window_of(inv, p->histories[i], i && opt->time2 ? "time2" : "time", time,
 				   &p->begin[i], &p->end[i]))
 			return EXIT_USAGE;
 	}
@@ -112,8 +112,8 @@ static enum exit_code take_matches(const struct invocation *inv, struct comparis
 		*equals = '\0';
 		pairs[i] = (struct match_pair){names[i], equals + 1};
 	}
-	switch (match_make(&p->match, p->runs[0], p->runs[1], pairs, (unsigned)opt->match.nr,
-			   &err)) {
+	switch (match_make(&p->match, p->histories[0], p->histories[1], pairs,
+			   (unsigned)opt->match.nr, &err)) {
 	case 0:
 		return EXIT_DONE;
 	case -ENOENT:
@@ -125,13 +125,13 @@ static enum exit_code take_matches(const struct invocation *inv, struct comparis
 
 static enum exit_code compare(const struct invocation *inv, struct comparison *p)
 {
-	const struct compare_window before = {p->runs[0], p->begin[0], p->end[0]};
-	const struct compare_window after = {p->runs[1], p->begin[1], p->end[1]};
+	const struct compare_window before = {p->histories[0], p->begin[0], p->end[0]};
+	const struct compare_window after = {p->histories[1], p->begin[1], p->end[1]};
 	struct error err = {0};
 	int ret;
 
 	ticker_say(inv->ticker, "comparing");
-	ret = compare_windows(&p->facts, &before, &after, &p->match, &err);
+	ret = compare_windows(&p->rows, &before, &after, &p->match, &err);
 	ticker_hide(inv->ticker);
 	return ret ? complain(inv, EXIT_FAILED, "%s", err.text) : EXIT_DONE;
 }
@@ -152,15 +152,15 @@ static enum exit_code run_compare(const struct invocation *inv)
 		if (is_json(inv))
 			print_json(inv, &p);
 		else if (is_csv(inv))
-			facts_csv(inv->screen.out, p.runs[0], p.facts);
+			rows_csv(inv->screen.out, p.histories[0], p.rows);
 		else
 			comparison_print(inv, &p,
 					 ((const struct compare_options *)inv->values)->top);
 	}
-	sonde_facts_free(p.facts);
+	sonde_rows_free(p.rows);
 	match_release(&p.match);
-	sonde_run_close(p.runs[0]);
-	sonde_run_close(p.runs[1]);
+	sonde_history_close(p.histories[0]);
+	sonde_history_close(p.histories[1]);
 	return code;
 }
 

@@ -36,10 +36,10 @@ static void print_choices(FILE *out, const struct command *c, const struct optio
 /* The tables are known to the analyses alone. */
 static void print_sections(FILE *out)
 {
-	const struct sonde_analysis *const *list;
+	const struct sonde_table *const *list;
 	unsigned nr;
 
-	list = sonde_analyses(&nr);
+	list = sonde_tables(&nr);
 	fputs("\treport:--table|report:-t|export:--table) words=\"help", out);
 	for (unsigned i = 0; i < nr; i++)
 		fprintf(out, " %s", list[i]->name);

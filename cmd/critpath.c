@@ -3,7 +3,7 @@
 #include "cmd/common/command.h"
 #include "cmd/answers/critpath_marks.h"
 #include "cmd/answers/critpath_text.h"
-#include "report/facts.h"
+#include "report/rows.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -42,19 +42,19 @@ static const struct option_row option_rows[] = {
 
 #define CANDIDATES_MAX 6
 
-static bool matches(const struct critpath_options *opt, struct sonde_run *run, int64_t row,
+static bool matches(const struct critpath_options *opt, struct sonde_history *history, int64_t row,
 		    int64_t machine)
 {
 	struct sonde_thread t;
 	char label[80];
 
-	if (sonde_thread_get(run, row, &t) || !t.tid || (machine >= 0 && t.machine != machine))
+	if (sonde_thread_get(history, row, &t) || !t.tid || (machine >= 0 && t.machine != machine))
 		return false;
 	snprintf(label, sizeof(label), "%s[%" PRId64 "]", t.comm, t.tid);
 	return !strcmp(t.comm, opt->task) || !strcmp(label, opt->task);
 }
 
-static enum exit_code complain_several(const struct invocation *inv, struct sonde_run *run,
+static enum exit_code complain_several(const struct invocation *inv, struct sonde_history *history,
 				       const int64_t *rows, unsigned nr)
 {
 	char names[600] = "";
@@ -64,8 +64,8 @@ static enum exit_code complain_several(const struct invocation *inv, struct sond
 		struct sonde_thread t;
 		struct sonde_machine m;
 
-		sonde_thread_get(run, rows[i], &t);
-		sonde_machine_get(run, t.machine, &m);
+		sonde_thread_get(history, rows[i], &t);
+		sonde_machine_get(history, t.machine, &m);
 		used += (size_t)snprintf(names + used, sizeof(names) - used,
 					 "%s%s[%" PRId64 "] of %s", i ? ", " : "", t.comm, t.tid,
 					 m.name);
@@ -77,28 +77,28 @@ static enum exit_code complain_several(const struct invocation *inv, struct sond
 		names, nr > CANDIDATES_MAX ? " ..." : "");
 }
 
-static enum exit_code find_thread(const struct invocation *inv, struct sonde_run *run,
+static enum exit_code find_thread(const struct invocation *inv, struct sonde_history *history,
 				  int64_t begin, int64_t end, int64_t *out)
 {
 	const struct critpath_options *opt = inv->values;
 	int64_t rows[CANDIDATES_MAX + 1];
-	int64_t machine = opt->vm ? sonde_find_machine(run, opt->vm) : -1;
+	int64_t machine = opt->vm ? sonde_find_machine(history, opt->vm) : -1;
 	unsigned nr = 0;
 
 	if (opt->vm && machine < 0)
 		return complain(inv, EXIT_USAGE,
 				"--vm: there is no machine \"%s\"; sonde tree lists them", opt->vm);
-	for (int64_t row = 0; row < sonde_nr_threads(run) && nr <= CANDIDATES_MAX; row++) {
+	for (int64_t row = 0; row < sonde_nr_threads(history) && nr <= CANDIDATES_MAX; row++) {
 		struct sonde_thread t;
 
-		if (!matches(opt, run, row, machine))
+		if (!matches(opt, history, row, machine))
 			continue;
-		sonde_thread_get(run, row, &t);
+		sonde_thread_get(history, row, &t);
 		if (t.begin < end && (t.end < 0 || t.end > begin))
 			rows[nr++] = row;
 	}
 	if (nr > 1)
-		return complain_several(inv, run, rows, nr);
+		return complain_several(inv, history, rows, nr);
 	if (!nr)
 		return complain(inv, EXIT_USAGE,
 				"--task: no thread was called \"%s\" in that time; sonde report -s "
@@ -111,14 +111,15 @@ static enum exit_code find_thread(const struct invocation *inv, struct sonde_run
 /* ---- whose path, from when to when --------------------------------------------------------- */
 
 /* Whose path: that of --task, else of who made the second mark. */
-static enum exit_code choose(const struct invocation *inv, struct sonde_run *run, int64_t *begin,
-			     int64_t *end, struct marked_request *request, int64_t *thread)
+static enum exit_code choose(const struct invocation *inv, struct sonde_history *history,
+			     int64_t *begin, int64_t *end, struct marked_request *request,
+			     int64_t *thread)
 {
 	const struct critpath_options *opt = inv->values;
 	enum exit_code code = EXIT_DONE;
 
 	if (opt->from)
-		code = marked_request_find(inv, run,
+		code = marked_request_find(inv, history,
 					   &(struct marks_wanted){opt->from, opt->to, opt->nth},
 					   *begin, *end, request);
 	if (code)
@@ -128,8 +129,8 @@ static enum exit_code choose(const struct invocation *inv, struct sonde_run *run
 		*end = request->pair.to.t;
 	}
 	if (opt->task)
-		return find_thread(inv, run, *begin, *end, thread);
-	*thread = mark_thread(run, &request->pair.to);
+		return find_thread(inv, history, *begin, *end, thread);
+	*thread = mark_thread(history, &request->pair.to);
 	if (*thread < 0)
 		return complain(
 			inv, EXIT_USAGE,
@@ -140,32 +141,32 @@ static enum exit_code choose(const struct invocation *inv, struct sonde_run *run
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static int print_json(const struct invocation *inv, struct sonde_run *run,
-		      const struct sonde_facts *f, int64_t thread, int64_t begin, int64_t end,
+static int print_json(const struct invocation *inv, struct sonde_history *history,
+		      const struct sonde_rows *f, int64_t thread, int64_t begin, int64_t end,
 		      const struct marked_request *request)
 {
 	struct json j = {.out = inv->screen.out};
-	bool ended = critpath_ended(run, thread, &end);
+	bool ended = critpath_ended(history, thread, &end);
 
 	json_begin_object(&j, NULL);
 	json_int(&j, "begin", begin);
 	json_int(&j, "end", end);
 	json_bool(&j, "ended", ended);
-	json_bool(&j, "ticks_are_ns", sonde_run_ticks_are_ns(run));
-	json_thread(&j, "thread", run, thread);
-	marked_request_json(&j, run, request);
-	facts_json(&j, "critical_path", run, f);
+	json_bool(&j, "ticks_are_ns", sonde_history_ticks_are_ns(history));
+	json_thread(&j, "thread", history, thread);
+	marked_request_json(&j, history, request);
+	rows_json(&j, "critical_path", history, f);
 	json_end(&j);
 	return 0;
 }
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
+static enum exit_code show(const struct invocation *inv, struct sonde_history *history)
 {
 	const struct critpath_options *opt = inv->values;
 	struct marked_request request = {.nr_pairs = 0};
-	struct sonde_facts *facts;
+	struct sonde_rows *rows;
 	struct sonde_error err = {0};
 	int64_t begin, end, thread = -1;
 	enum exit_code code;
@@ -178,26 +179,26 @@ static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
 			inv, EXIT_USAGE,
 			"--task NAME is missing: whose critical path is asked for? (--from and "
 			"--to MARK: that of a request)");
-	if (!get_window(inv, run, &begin, &end))
+	if (!get_window(inv, history, &begin, &end))
 		return EXIT_USAGE;
-	code = choose(inv, run, &begin, &end, &request, &thread);
+	code = choose(inv, history, &begin, &end, &request, &thread);
 	if (code)
 		return code;
 	ticker_say(inv->ticker, "critical path");
-	ret = sonde_critical_path(&facts, run, thread, begin, end, &err);
+	ret = sonde_critical_path(&rows, history, thread, begin, end, &err);
 	ticker_hide(inv->ticker);
 	if (ret)
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	if (is_json(inv)) {
-		ret = print_json(inv, run, facts, thread, begin, end, &request);
+		ret = print_json(inv, history, rows, thread, begin, end, &request);
 	} else if (opt->folded) {
-		ret = critpath_folded(inv, run, facts);
+		ret = critpath_folded(inv, history, rows);
 	} else {
-		marked_request_print(inv, run, &request);
-		ret = critpath_print(inv, run, facts,
+		marked_request_print(inv, history, &request);
+		ret = critpath_print(inv, history, rows,
 				     &(struct critpath_asked){thread, begin, end, opt->top});
 	}
-	sonde_facts_free(facts);
+	sonde_rows_free(rows);
 	return ret ? complain(inv, EXIT_FAILED, "out of memory") : EXIT_DONE;
 }
 

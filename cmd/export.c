@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde export: a run in the formats of other programs. */
+/* sonde export: a history in the formats of other programs. */
 #include "export/export.h"
 #include "base/now.h"
 #include "base/units.h"
@@ -19,7 +19,7 @@
 struct export_values {
 	const char *to;
 	const char *only;
-	const char *facts;
+	const char *rows;
 	struct text_list machines;
 };
 
@@ -32,7 +32,7 @@ static const struct option_row option_rows[] = {
 	 "some of cpus, vcpus, threads, values, with commas between (default: all)", 0},
 	{'m', "machine", OPTION_LIST, FIELD(machines), "NAME", NULL,
 	 "only this machine's rows; may be repeated", 0},
-	{0, "table", OPTION_TEXT, FIELD(facts), "NAME", NULL,
+	{0, "table", OPTION_TEXT, FIELD(rows), "NAME", NULL,
 	 "csv: not states, but that table; sonde report -t help lists them", 0},
 };
 
@@ -67,7 +67,7 @@ static bool parse_rows(const char *text, unsigned *rows)
 }
 
 /* *out is NULL when all are wanted. */
-static enum exit_code choose_machines(const struct invocation *inv, struct sonde_run *run,
+static enum exit_code choose_machines(const struct invocation *inv, struct sonde_history *history,
 				      bool **out)
 {
 	const struct export_values *opt = inv->values;
@@ -75,11 +75,11 @@ static enum exit_code choose_machines(const struct invocation *inv, struct sonde
 	*out = NULL;
 	if (!opt->machines.nr)
 		return EXIT_DONE;
-	*out = calloc((size_t)sonde_nr_machines(run), sizeof(**out));
+	*out = calloc((size_t)sonde_nr_machines(history), sizeof(**out));
 	if (!*out)
 		return complain(inv, EXIT_FAILED, "out of memory");
 	for (unsigned i = 0; i < opt->machines.nr; i++) {
-		int64_t row = sonde_find_machine(run, opt->machines.items[i]);
+		int64_t row = sonde_find_machine(history, opt->machines.items[i]);
 
 		if (row < 0)
 			return complain(inv, EXIT_USAGE,
@@ -105,9 +105,9 @@ static enum exit_code check_command_line(const struct invocation *inv)
 	if (!output)
 		return complain(inv, EXIT_USAGE, "-o %s is missing: where is it to be written?",
 				is_dir ? "DIR" : "FILE");
-	if (opt->facts && strcmp(opt->to, "csv"))
+	if (opt->rows && strcmp(opt->to, "csv"))
 		return complain(inv, EXIT_USAGE, "--table is for --to csv");
-	if (opt->facts && (opt->only || opt->machines.nr))
+	if (opt->rows && (opt->only || opt->machines.nr))
 		return complain(inv, EXIT_USAGE,
 				"--table has no rows that --only or --machine "
 				"could choose from");
@@ -123,7 +123,7 @@ static enum exit_code check_command_line(const struct invocation *inv)
 /* ---- the work ------------------------------------------------------------------------------ */
 
 struct work {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct export_options options;
 	const struct export_values *values;
 	struct progress progress;
@@ -134,17 +134,17 @@ static bool go_on(double done, void *data)
 	return progress_report("export", done, data);
 }
 
-static int write_facts(FILE *out, struct work *w, struct error *err)
+static int write_table(FILE *out, struct work *w, struct error *err)
 {
 	struct sonde_error why = {0};
-	struct sonde_facts *facts;
-	int ret = sonde_facts_get(&facts, w->run, w->values->facts, w->options.begin,
-				  w->options.end, &why);
+	struct sonde_rows *rows;
+	int ret = sonde_rows_get(&rows, w->history, w->values->rows, w->options.begin,
+				 w->options.end, &why);
 
 	if (ret)
 		return fail(err, ret, "%s", why.text);
-	facts_csv(out, w->run, facts);
-	sonde_facts_free(facts);
+	rows_csv(out, w->history, rows);
+	sonde_rows_free(rows);
 	return 0;
 }
 
@@ -152,15 +152,15 @@ static int write_export(FILE *out, void *data, struct error *err)
 {
 	struct work *w = data;
 
-	if (w->values->facts)
-		return write_facts(out, w, err);
+	if (w->values->rows)
+		return write_table(out, w, err);
 	switch (w->values->to[1]) {
 	case 'e':
-		return export_perfetto(out, w->run, &w->options, err);
+		return export_perfetto(out, w->history, &w->options, err);
 	case 'h':
-		return export_chrome(out, w->run, &w->options, err);
+		return export_chrome(out, w->history, &w->options, err);
 	default:
-		return export_csv(out, w->run, &w->options, err);
+		return export_csv(out, w->history, &w->options, err);
 	}
 }
 
@@ -168,7 +168,7 @@ static int write_ctf(const char *dir, void *data, struct error *err)
 {
 	struct work *w = data;
 
-	return export_ctf(dir, w->run, &w->options, err);
+	return export_ctf(dir, w->history, &w->options, err);
 }
 
 static enum exit_code write_output(const struct invocation *inv, struct work *w)
@@ -185,27 +185,28 @@ static enum exit_code write_output(const struct invocation *inv, struct work *w)
 	return code;
 }
 
-static enum exit_code export_run(const struct invocation *inv, struct sonde_run *run)
+static enum exit_code export_run(const struct invocation *inv, struct sonde_history *history)
 {
-	struct work w = {.run = run, .values = inv->values, .options = {.rows = EXPORT_ALL}};
+	struct work w = {
+		.history = history, .values = inv->values, .options = {.rows = EXPORT_ALL}};
 	double begin_s = now_s();
 	char length[UNIT_TEXT];
 	enum exit_code code;
 	struct stop stop;
 	bool *machines;
 
-	if (!get_window(inv, run, &w.options.begin, &w.options.end))
+	if (!get_window(inv, history, &w.options.begin, &w.options.end))
 		return EXIT_USAGE;
 	/* States are no shares of anything: all of them. */
-	if (!inv->common.time && !w.values->facts) {
-		w.options.begin = sonde_run_begin(run);
-		w.options.end = sonde_run_end(run);
+	if (!inv->common.time && !w.values->rows) {
+		w.options.begin = sonde_history_begin(history);
+		w.options.end = sonde_history_end(history);
 	}
 	if (w.values->only && !parse_rows(w.values->only, &w.options.rows))
 		return complain(inv, EXIT_USAGE,
 				"--only: \"%s\" is no list of cpus, vcpus, threads and values",
 				w.values->only);
-	code = choose_machines(inv, run, &machines);
+	code = choose_machines(inv, history, &machines);
 	stop_init(&stop, go_on, &w.progress);
 	w.options.stop = &stop;
 	w.options.machines = machines;
@@ -216,9 +217,9 @@ static enum exit_code export_run(const struct invocation *inv, struct sonde_run 
 		fprintf(inv->screen.out, "%s: %s of %lld machine%s, in %.2f s\n",
 			inv->common.output,
 			unit_length(length, w.options.end - w.options.begin,
-				    sonde_run_ticks_are_ns(run)),
-			(long long)sonde_nr_machines(run), sonde_nr_machines(run) == 1 ? "" : "s",
-			now_s() - begin_s);
+				    sonde_history_ticks_are_ns(history)),
+			(long long)sonde_nr_machines(history),
+			sonde_nr_machines(history) == 1 ? "" : "s", now_s() - begin_s);
 	return code;
 }
 

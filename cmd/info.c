@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde info: what is in a history, and how far it can be trusted. */
 #include "cmd/common/command.h"
-#include "report/facts.h"
+#include "report/rows.h"
 #include "report/safe.h"
 #include "base/figure.h"
 #include "base/units.h"
@@ -14,14 +14,14 @@
 
 static const char *const quality[] = {"clock", "gap", "left_out", "problem"};
 
-static void wall_text(const struct sonde_run *run, int64_t t, char *buf, size_t room)
+static void wall_text(const struct sonde_history *history, int64_t t, char *buf, size_t room)
 {
 	int64_t offset;
 	struct tm tm;
 	time_t s;
 
 	*buf = '\0';
-	if (!sonde_run_wall_offset(run, &offset))
+	if (!sonde_history_wall_offset(history, &offset))
 		return;
 	s = (time_t)((t + offset) / NS_PER_SEC);
 	if (gmtime_r(&s, &tm))
@@ -35,51 +35,53 @@ static const char *plural(int64_t n)
 	return n == 1 ? "" : "s";
 }
 
-/* Where that is not all of the run. */
-static void print_traced(FILE *out, struct sonde_run *run)
+/* Where that is not all of the history. */
+static void print_traced(FILE *out, struct sonde_history *history)
 {
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	char from[UNIT_TEXT], to[UNIT_TEXT], length[UNIT_TEXT];
 	int64_t begin, end;
 
-	sonde_run_traced(run, &begin, &end);
-	if (begin == sonde_run_begin(run) && end == sonde_run_end(run))
+	sonde_history_traced(history, &begin, &end);
+	if (begin == sonde_history_begin(history) && end == sonde_history_end(history))
 		return;
 	fprintf(out, "traced     %s of it on the host, from %s to %s\n",
 		unit_length(length, ns_since(end, begin), is_ns), unit_time(from, begin, is_ns),
 		unit_time(to, end, is_ns));
 }
 
-static void print_head(const struct invocation *inv, struct sonde_run *run)
+static void print_head(const struct invocation *inv, struct sonde_history *history)
 {
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	char begin[UNIT_TEXT], end[UNIT_TEXT], length[UNIT_TEXT], wall[40];
 	FILE *out = inv->screen.out;
 
-	fprintf(out, "from       %s\n", unit_time(begin, sonde_run_begin(run), is_ns));
-	fprintf(out, "to         %s\n", unit_time(end, sonde_run_end(run), is_ns));
+	fprintf(out, "from       %s\n", unit_time(begin, sonde_history_begin(history), is_ns));
+	fprintf(out, "to         %s\n", unit_time(end, sonde_history_end(history), is_ns));
 	fprintf(out, "length     %s%s\n",
-		unit_length(length, sonde_run_end(run) - sonde_run_begin(run), is_ns),
-		sonde_run_complete(run) ? "" : ", not complete");
-	print_traced(out, run);
+		unit_length(length, sonde_history_end(history) - sonde_history_begin(history),
+			    is_ns),
+		sonde_history_complete(history) ? "" : ", not complete");
+	print_traced(out, history);
 	if (!is_ns)
 		fprintf(out,
 			"unit       cycles (cy): the traces do not tell the rate of the counter; "
 			"sonde analyze --tsc-khz N does\n");
-	wall_text(run, sonde_run_begin(run), wall, sizeof(wall));
+	wall_text(history, sonde_history_begin(history), wall, sizeof(wall));
 	if (*wall)
 		fprintf(out, "wall time  %s, as %s's clock had it\n", wall, "the host");
 	fprintf(out,
 		"holds      %" PRId64 " machine%s, %" PRId64 " CPU%s, %" PRId64 " threads, %" PRId64
 		" PID namespace%s, %" PRId64 " contexts\n",
-		sonde_nr_machines(run), plural(sonde_nr_machines(run)), sonde_nr_cpus(run),
-		plural(sonde_nr_cpus(run)), sonde_nr_threads(run), sonde_nr_pid_ns(run),
-		plural(sonde_nr_pid_ns(run)), sonde_nr_contexts(run));
-	for (int64_t i = 0; i < sonde_nr_meta(run); i++) {
+		sonde_nr_machines(history), plural(sonde_nr_machines(history)),
+		sonde_nr_cpus(history), plural(sonde_nr_cpus(history)), sonde_nr_threads(history),
+		sonde_nr_pid_ns(history), plural(sonde_nr_pid_ns(history)),
+		sonde_nr_contexts(history));
+	for (int64_t i = 0; i < sonde_nr_meta(history); i++) {
 		struct sonde_meta meta;
 		char safe[512];
 
-		sonde_meta_get(run, i, &meta);
+		sonde_meta_get(history, i, &meta);
 		if (!strcmp(meta.key, "begin_ns") || !strcmp(meta.key, "end_ns"))
 			continue; /* said above */
 		fprintf(out, "%-9s  %s\n", meta.key, safe_text(safe, sizeof(safe), meta.value));
@@ -103,7 +105,7 @@ static const char *path_end(char *buf, size_t room, const char *path, unsigned w
 	return buf;
 }
 
-static int print_machines(const struct invocation *inv, struct sonde_run *run)
+static int print_machines(const struct invocation *inv, struct sonde_history *history)
 {
 	struct table *t = table_new(&inv->screen);
 	static const char *const titles[] = {"MACHINE", "IN",	 "CPUS",    "KERNEL",
@@ -112,24 +114,24 @@ static int print_machines(const struct invocation *inv, struct sonde_run *run)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(titles); i++)
 		table_column(t, titles[i], flags[i]);
-	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_machines(history); row++) {
 		struct sonde_machine m, parent;
 		int line = table_line(t, TABLE_NO_PARENT);
 		int64_t cpus = 0;
 		char path[512];
 		char text[24];
 
-		sonde_machine_get(run, row, &m);
-		for (int64_t c = 0; c < sonde_nr_cpus(run); c++) {
+		sonde_machine_get(history, row, &m);
+		for (int64_t c = 0; c < sonde_nr_cpus(history); c++) {
 			struct sonde_cpu cpu;
 
-			sonde_cpu_get(run, c, &cpu);
+			sonde_cpu_get(history, c, &cpu);
 			cpus += cpu.machine == row;
 		}
 		snprintf(text, sizeof(text), "%" PRId64, cpus);
 		table_cell(t, line, 0, m.name);
 		table_cell(t, line, 1,
-			   sonde_machine_get(run, m.parent, &parent) ? "" : parent.name);
+			   sonde_machine_get(history, m.parent, &parent) ? "" : parent.name);
 		table_cell(t, line, 2, text);
 		table_cell(t, line, 3, m.release);
 		table_cell(t, line, 4, m.tracer);
@@ -143,7 +145,7 @@ static int print_machines(const struct invocation *inv, struct sonde_run *run)
 }
 
 /* What machines, or those they run in, say of them; nothing when no recorder asked them. */
-static int print_identities(const struct invocation *inv, struct sonde_run *run)
+static int print_identities(const struct invocation *inv, struct sonde_history *history)
 {
 	static const struct {
 		const char *title, *key;
@@ -155,23 +157,23 @@ static int print_identities(const struct invocation *inv, struct sonde_run *run)
 	};
 	struct table *t;
 
-	if (!sonde_nr_identities(run))
+	if (!sonde_nr_identities(history))
 		return 0;
 	t = table_new(&inv->screen);
 	table_column(t, "MACHINE", 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(columns); i++)
 		table_column(t, columns[i].title, TABLE_WRAP);
-	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_machines(history); row++) {
 		int line = table_line(t, TABLE_NO_PARENT);
 		struct sonde_machine m;
 
-		sonde_machine_get(run, row, &m);
+		sonde_machine_get(history, row, &m);
 		table_cell(t, line, 0, m.name);
 		for (unsigned i = 0; i < ARRAY_SIZE(columns); i++) {
-			const char *value = sonde_identity_of(run, row, columns[i].key);
+			const char *value = sonde_identity_of(history, row, columns[i].key);
 
 			if (!*value && !strcmp(columns[i].key, "product_uuid"))
-				value = sonde_identity_of(run, row, "vm_uuid");
+				value = sonde_identity_of(history, row, "vm_uuid");
 			table_cell(t, line, i + 1, value);
 		}
 	}
@@ -198,12 +200,13 @@ static int64_t cpu_time(const struct sonde_cpu_times *c, unsigned column)
 	return times[column];
 }
 
-static bool is_first(const struct sonde_run *run, int64_t row, const struct sonde_cpu_times *c)
+static bool is_first(const struct sonde_history *history, int64_t row,
+		     const struct sonde_cpu_times *c)
 {
 	for (int64_t i = 0; i < row; i++) {
 		struct sonde_cpu_times other;
 
-		sonde_cpu_times_get(run, i, &other);
+		sonde_cpu_times_get(history, i, &other);
 		if (other.machine == c->machine && other.cpu == c->cpu)
 			return false;
 	}
@@ -211,30 +214,30 @@ static bool is_first(const struct sonde_run *run, int64_t row, const struct sond
 }
 
 /* The last reading of the same CPU; false when there is none after @row. */
-static bool last_times(const struct sonde_run *run, int64_t row, const struct sonde_cpu_times *c,
-		       struct sonde_cpu_times *out)
+static bool last_times(const struct sonde_history *history, int64_t row,
+		       const struct sonde_cpu_times *c, struct sonde_cpu_times *out)
 {
-	for (int64_t i = sonde_nr_cpu_times(run); i-- > row + 1;) {
-		sonde_cpu_times_get(run, i, out);
+	for (int64_t i = sonde_nr_cpu_times(history); i-- > row + 1;) {
+		sonde_cpu_times_get(history, i, out);
 		if (out->machine == c->machine && out->cpu == c->cpu && out->hz == c->hz)
 			return c->hz > 0;
 	}
 	return false;
 }
 
-static void add_cpu_times(struct table *t, struct sonde_run *run, const struct sonde_cpu_times *a,
-			  const struct sonde_cpu_times *b)
+static void add_cpu_times(struct table *t, struct sonde_history *history,
+			  const struct sonde_cpu_times *a, const struct sonde_cpu_times *b)
 {
 	int line = table_line(t, TABLE_NO_PARENT);
 	struct sonde_machine m;
 	char text[UNIT_TEXT];
 
-	sonde_machine_get(run, a->machine, &m);
+	sonde_machine_get(history, a->machine, &m);
 	table_cell(t, line, 0, m.name);
 	snprintf(text, sizeof(text), "%d", a->cpu);
 	table_cell(t, line, 1, text);
 	table_cell(t, line, 2,
-		   unit_length(text, ns_since(b->t, a->t), sonde_run_ticks_are_ns(run)));
+		   unit_length(text, ns_since(b->t, a->t), sonde_history_ticks_are_ns(history)));
 	for (unsigned i = 0; i < NR_CPU_TIMES; i++) {
 		int64_t from = cpu_time(a, i), to = cpu_time(b, i);
 
@@ -245,11 +248,11 @@ static void add_cpu_times(struct table *t, struct sonde_run *run, const struct s
 	}
 }
 
-static int print_cpu_times(const struct invocation *inv, struct sonde_run *run)
+static int print_cpu_times(const struct invocation *inv, struct sonde_history *history)
 {
 	struct table *t;
 
-	if (!sonde_nr_cpu_times(run))
+	if (!sonde_nr_cpu_times(history))
 		return 0;
 	t = table_new(&inv->screen);
 	table_column(t, "MACHINE", 0);
@@ -257,102 +260,102 @@ static int print_cpu_times(const struct invocation *inv, struct sonde_run *run)
 	table_column(t, "WITHIN", TABLE_RIGHT);
 	for (unsigned i = 0; i < NR_CPU_TIMES; i++)
 		table_column(t, cpu_time_titles[i], TABLE_RIGHT);
-	for (int64_t row = 0; row < sonde_nr_cpu_times(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_cpu_times(history); row++) {
 		struct sonde_cpu_times first, last;
 
-		sonde_cpu_times_get(run, row, &first);
-		if (is_first(run, row, &first) && last_times(run, row, &first, &last))
-			add_cpu_times(t, run, &first, &last);
+		sonde_cpu_times_get(history, row, &first);
+		if (is_first(history, row, &first) && last_times(history, row, &first, &last))
+			add_cpu_times(t, history, &first, &last);
 	}
 	screen_title(&inv->screen, "CPU time by the kernels' own account (/proc/stat)");
 	return table_print(t);
 }
 
-static enum exit_code print_text(const struct invocation *inv, struct sonde_run *run)
+static enum exit_code print_text(const struct invocation *inv, struct sonde_history *history)
 {
-	static const struct facts_view view = {.rows_max = 30};
+	static const struct rows_view view = {.rows_max = 30};
 	struct sonde_error err = {0};
 
-	print_head(inv, run);
-	print_machines(inv, run);
-	print_identities(inv, run);
-	print_cpu_times(inv, run);
+	print_head(inv, history);
+	print_machines(inv, history);
+	print_identities(inv, history);
+	print_cpu_times(inv, history);
 	for (size_t i = 0; i < ARRAY_SIZE(quality); i++) {
-		struct sonde_facts *facts;
+		struct sonde_rows *rows;
 
-		if (sonde_facts_get(&facts, run, quality[i], sonde_run_begin(run),
-				    sonde_run_end(run) + 1, &err))
+		if (sonde_rows_get(&rows, history, quality[i], sonde_history_begin(history),
+				   sonde_history_end(history) + 1, &err))
 			return complain(inv, EXIT_FAILED, "%s", err.text);
-		facts_print(&inv->screen, run, facts, &view);
-		sonde_facts_free(facts);
+		rows_print(&inv->screen, history, rows, &view);
+		sonde_rows_free(rows);
 	}
 	return EXIT_DONE;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static void json_machine_row(struct json *j, struct sonde_run *run, int64_t row)
+static void json_machine_row(struct json *j, struct sonde_history *history, int64_t row)
 {
 	struct sonde_machine m;
 
-	sonde_machine_get(run, row, &m);
+	sonde_machine_get(history, row, &m);
 	json_begin_object(j, NULL);
-	json_machine_members(j, run, row);
-	json_machine(j, "parent", run, m.parent);
+	json_machine_members(j, history, row);
+	json_machine(j, "parent", history, m.parent);
 	json_str(j, "hostname", m.hostname);
 	json_str(j, "trace_path", m.trace_path);
 	json_end(j);
 }
 
-static void json_cpu_row(struct json *j, struct sonde_run *run, int64_t row)
+static void json_cpu_row(struct json *j, struct sonde_history *history, int64_t row)
 {
 	struct sonde_cpu cpu;
 
-	sonde_cpu_get(run, row, &cpu);
+	sonde_cpu_get(history, row, &cpu);
 	json_begin_object(j, NULL);
-	json_machine(j, "machine", run, cpu.machine);
+	json_machine(j, "machine", history, cpu.machine);
 	json_int(j, "cpu", cpu.number);
 	json_row(j, "host_tid", cpu.host_tid);
 	json_uint(j, "nested_id", cpu.nested_id);
 	json_end(j);
 }
 
-static void json_head(struct json *j, struct sonde_run *run)
+static void json_head(struct json *j, struct sonde_history *history)
 {
 	int64_t offset, begin, end;
 
-	sonde_run_traced(run, &begin, &end);
-	json_int(j, "begin", sonde_run_begin(run));
-	json_int(j, "end", sonde_run_end(run));
+	sonde_history_traced(history, &begin, &end);
+	json_int(j, "begin", sonde_history_begin(history));
+	json_int(j, "end", sonde_history_end(history));
 	json_int(j, "traced_begin", begin);
 	json_int(j, "traced_end", end);
-	json_bool(j, "complete", sonde_run_complete(run));
-	json_bool(j, "ticks_are_ns", sonde_run_ticks_are_ns(run));
-	if (sonde_run_wall_offset(run, &offset))
+	json_bool(j, "complete", sonde_history_complete(history));
+	json_bool(j, "ticks_are_ns", sonde_history_ticks_are_ns(history));
+	if (sonde_history_wall_offset(history, &offset))
 		json_int(j, "wall_offset_ns", offset);
 	else
 		json_put_null(j, "wall_offset_ns");
-	json_int(j, "threads", sonde_nr_threads(run));
-	json_int(j, "contexts", sonde_nr_contexts(run));
+	json_int(j, "threads", sonde_nr_threads(history));
+	json_int(j, "contexts", sonde_nr_contexts(history));
 	json_begin_object(j, "meta");
-	for (int64_t i = 0; i < sonde_nr_meta(run); i++) {
+	for (int64_t i = 0; i < sonde_nr_meta(history); i++) {
 		struct sonde_meta meta;
 
-		sonde_meta_get(run, i, &meta);
+		sonde_meta_get(history, i, &meta);
 		json_str(j, meta.key, meta.value);
 	}
 	json_end(j);
 }
 
-static void json_identities(struct json *j, struct sonde_run *run)
+static void json_identities(struct json *j, struct sonde_history *history)
 {
 	json_begin_array(j, "identities");
-	for (int64_t row = 0; row < sonde_nr_identities(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_identities(history); row++) {
 		struct sonde_identity id;
 
-		sonde_identity_get(run, row, &id);
+		sonde_identity_get(history, row, &id);
 		json_begin_object(j, NULL);
-		json_machine(j, "machine", run, id.machine);
+		json_machine(j, "machine", history, id.machine);
 		json_str(j, "key", id.key);
 		json_str(j, "value", id.value);
 		json_end(j);
@@ -360,19 +363,19 @@ static void json_identities(struct json *j, struct sonde_run *run)
 	json_end(j);
 }
 
-static void json_cpu_times(struct json *j, struct sonde_run *run)
+static void json_cpu_times(struct json *j, struct sonde_history *history)
 {
 	static const char *const names[NR_CPU_TIMES] = {"user",	  "nice",      "system",  "idle",
 							"iowait", "irq",       "softirq", "steal",
 							"guest",  "guest_nice"};
 
 	json_begin_array(j, "cpu_times");
-	for (int64_t row = 0; row < sonde_nr_cpu_times(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_cpu_times(history); row++) {
 		struct sonde_cpu_times c;
 
-		sonde_cpu_times_get(run, row, &c);
+		sonde_cpu_times_get(history, row, &c);
 		json_begin_object(j, NULL);
-		json_machine(j, "machine", run, c.machine);
+		json_machine(j, "machine", history, c.machine);
 		json_int(j, "cpu", c.cpu);
 		json_int(j, "t", c.t);
 		json_str(j, "cause", c.cause);
@@ -384,31 +387,31 @@ static void json_cpu_times(struct json *j, struct sonde_run *run)
 	json_end(j);
 }
 
-static enum exit_code print_json(const struct invocation *inv, struct sonde_run *run)
+static enum exit_code print_json(const struct invocation *inv, struct sonde_history *history)
 {
 	struct json j = {.out = inv->screen.out};
 	struct sonde_error err = {0};
 
 	json_begin_object(&j, NULL);
-	json_head(&j, run);
+	json_head(&j, history);
 	json_begin_array(&j, "machines");
-	for (int64_t row = 0; row < sonde_nr_machines(run); row++)
-		json_machine_row(&j, run, row);
+	for (int64_t row = 0; row < sonde_nr_machines(history); row++)
+		json_machine_row(&j, history, row);
 	json_end(&j);
 	json_begin_array(&j, "cpus");
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
-		json_cpu_row(&j, run, row);
+	for (int64_t row = 0; row < sonde_nr_cpus(history); row++)
+		json_cpu_row(&j, history, row);
 	json_end(&j);
-	json_identities(&j, run);
-	json_cpu_times(&j, run);
+	json_identities(&j, history);
+	json_cpu_times(&j, history);
 	for (size_t i = 0; i < ARRAY_SIZE(quality); i++) {
-		struct sonde_facts *facts;
+		struct sonde_rows *rows;
 
-		if (sonde_facts_get(&facts, run, quality[i], sonde_run_begin(run),
-				    sonde_run_end(run) + 1, &err))
+		if (sonde_rows_get(&rows, history, quality[i], sonde_history_begin(history),
+				   sonde_history_end(history) + 1, &err))
 			return complain(inv, EXIT_FAILED, "%s", err.text);
-		facts_json(&j, quality[i], run, facts);
-		sonde_facts_free(facts);
+		rows_json(&j, quality[i], history, rows);
+		sonde_rows_free(rows);
 	}
 	json_end(&j);
 	return EXIT_DONE;
@@ -416,13 +419,13 @@ static enum exit_code print_json(const struct invocation *inv, struct sonde_run 
 
 static enum exit_code run_info(const struct invocation *inv)
 {
-	struct sonde_run *run;
-	enum exit_code code = open_input(inv, &run);
+	struct sonde_history *history;
+	enum exit_code code = open_input(inv, &history);
 
 	if (code)
 		return code;
-	code = is_json(inv) ? print_json(inv, run) : print_text(inv, run);
-	sonde_run_close(run);
+	code = is_json(inv) ? print_json(inv, history) : print_text(inv, history);
+	sonde_history_close(history);
 	return code;
 }
 

@@ -6,10 +6,10 @@
 #include "cmd/answers/report_sections.h"
 #include "cmd/answers/report_summary.h"
 #include "cmd/answers/report_topics.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "report/chart.h"
 #include "report/csv.h"
-#include "report/facts.h"
+#include "report/rows.h"
 #include "report/moment.h"
 #include "base/figure.h"
 #include "base/units.h"
@@ -69,45 +69,45 @@ static const struct {
 	{"problem", false, {NULL}, {NULL}},
 };
 
-/* ---- facts --------------------------------------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------------------------- */
 
 /* Only the rows of --vm, when it is given. */
-static enum exit_code choose_rows(const struct invocation *inv, struct sonde_run *run,
-				  struct sonde_facts **facts)
+static enum exit_code choose_rows(const struct invocation *inv, struct sonde_history *history,
+				  struct sonde_rows **rows)
 {
 	const struct report_options *opt = inv->values;
-	struct sonde_facts *all = *facts;
+	struct sonde_rows *all = *rows;
 	int ret;
 
 	if (!opt->vm)
 		return EXIT_DONE;
-	ret = facts_of_machine(facts, run, all, sonde_find_machine(run, opt->vm));
-	sonde_facts_free(all);
+	ret = rows_of_machine(rows, history, all, sonde_find_machine(history, opt->vm));
+	sonde_rows_free(all);
 	return ret ? complain(inv, EXIT_FAILED, "out of memory") : EXIT_DONE;
 }
 
 /* What was lost outside of the window that is shown when none is asked for is told all the same. */
-static void widen(const struct invocation *inv, struct sonde_run *run, const char *name,
+static void widen(const struct invocation *inv, struct sonde_history *history, const char *name,
 		  int64_t *begin, int64_t *end)
 {
 	if (inv->common.time || strcmp(name, "gap"))
 		return;
-	*begin = sonde_run_begin(run);
-	*end = ns_plus(sonde_run_end(run), 1);
+	*begin = sonde_history_begin(history);
+	*end = ns_plus(sonde_history_end(history), 1);
 }
 
-static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run, const char *name,
-			    int64_t begin, int64_t end, struct sonde_facts **out)
+static enum exit_code fetch(const struct invocation *inv, struct sonde_history *history,
+			    const char *name, int64_t begin, int64_t end, struct sonde_rows **out)
 {
 	struct sonde_error err = {0};
 	int ret;
 
 	ticker_say(inv->ticker, name);
-	widen(inv, run, name, &begin, &end);
-	ret = sonde_facts_get(out, run, name, begin, end, &err);
+	widen(inv, history, name, &begin, &end);
+	ret = sonde_rows_get(out, history, name, begin, end, &err);
 	ticker_hide(inv->ticker);
 	if (!ret)
-		return choose_rows(inv, run, out);
+		return choose_rows(inv, history, out);
 	if (err.code == -EIO)
 		return complain(inv, EXIT_FAILED,
 				"%s: the history is damaged; sonde check lists where; analyse the "
@@ -119,125 +119,126 @@ static enum exit_code fetch(const struct invocation *inv, struct sonde_run *run,
 /* ---- text ---------------------------------------------------------------------------------- */
 
 /* One line that proves the partition: the sum of all rows is wall time times CPUs. */
-static void print_sum(const struct invocation *inv, struct sonde_run *run,
-		      const struct sonde_facts *facts, int64_t length)
+static void print_sum(const struct invocation *inv, struct sonde_history *history,
+		      const struct sonde_rows *rows, int64_t length)
 {
 	static const char *const cpu_kinds[] = {
 		[OUTERMOST_UNKNOWN] = "", [OUTERMOST_PHYSICAL] = "physical ", [OUTERMOST_VM] = "v"};
-	unsigned total = (unsigned)sonde_facts_column(facts, "total");
-	const char *unit = sonde_run_ticks_are_ns(run) ? "ns" : "cy";
+	unsigned total = (unsigned)sonde_rows_column(rows, "total");
+	const char *unit = sonde_history_ticks_are_ns(history) ? "ns" : "cy";
 	int64_t sum = 0;
 	int64_t cpus = 0;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++)
-		sum += sonde_facts_cell(facts, row, total).i;
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(rows); row++)
+		sum += sonde_rows_cell(rows, row, total).i;
+	for (int64_t row = 0; row < sonde_nr_cpus(history); row++) {
 		struct sonde_cpu cpu;
 
-		sonde_cpu_get(run, row, &cpu);
+		sonde_cpu_get(history, row, &cpu);
 		cpus += cpu.machine == 0;
 	}
 	fprintf(inv->screen.out, "sum %" PRId64 " %s %s %" PRId64 " %s x %" PRId64 " %sCPU%s\n",
 		sum, unit, sum == length * cpus ? "=" : "IS NOT", length, unit, cpus,
-		cpu_kinds[outermost_of(run)], cpus == 1 ? "" : "s");
+		cpu_kinds[outermost_of(history)], cpus == 1 ? "" : "s");
 }
 
 /* Without traces of the guests nobody knows whom it hit: then it says what the table before it
  * says. */
-static bool repeats_pairs(const char *name, const struct sonde_facts *facts)
+static bool repeats_pairs(const char *name, const struct sonde_rows *rows)
 {
-	int victim = sonde_facts_column(facts, "victim");
+	int victim = sonde_rows_column(rows, "victim");
 
 	if (strcmp(name, "preemption_victim"))
 		return false;
-	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
-		if (sonde_facts_cell(facts, row, (unsigned)victim).i >= 0)
+	for (size_t row = 0; row < sonde_rows_nr(rows); row++) {
+		if (sonde_rows_cell(rows, row, (unsigned)victim).i >= 0)
 			return false;
 	}
 	return true;
 }
 
 /* Lists that begin with what took longest: where that is. */
-static void print_place(const struct invocation *inv, struct sonde_run *run,
-			const struct sonde_facts *facts)
+static void print_place(const struct invocation *inv, struct sonde_history *history,
+			const struct sonde_rows *rows)
 {
-	const char *name = sonde_facts_analysis(facts)->name;
+	const char *name = sonde_rows_table(rows)->name;
 	char place[PLACE_TEXT];
 	int64_t at;
 
-	if ((strcmp(name, "wakeup_list") && strcmp(name, "io_list")) || !sonde_facts_nr_rows(facts))
+	if ((strcmp(name, "wakeup_list") && strcmp(name, "io_list")) || !sonde_rows_nr(rows))
 		return;
-	at = facts_named(facts, 0, "at").i;
+	at = rows_named(rows, 0, "at").i;
 	fprintf(inv->screen.out, "the slowest of them: --time %s\n",
-		place_text(place, run, at, at + facts_named(facts, 0, "total").i));
+		place_text(place, history, at, at + rows_named(rows, 0, "total").i));
 }
 
-static enum exit_code print_section(const struct invocation *inv, struct sonde_run *run,
-				    const char *name, const struct facts_view *view, int64_t begin,
-				    int64_t end, size_t *rows)
+static enum exit_code print_section(const struct invocation *inv, struct sonde_history *history,
+				    const char *name, const struct rows_view *view, int64_t begin,
+				    int64_t end, size_t *nr_rows)
 {
 	const struct report_options *opt = inv->values;
-	struct sonde_facts *facts;
-	enum exit_code code = fetch(inv, run, name, begin, end, &facts);
+	struct sonde_rows *rows;
+	enum exit_code code = fetch(inv, history, name, begin, end, &rows);
 
 	if (code)
 		return code;
-	if (!opt->sections.nr && repeats_pairs(name, facts)) {
-		sonde_facts_free(facts);
+	if (!opt->sections.nr && repeats_pairs(name, rows)) {
+		sonde_rows_free(rows);
 		return EXIT_DONE;
 	}
-	*rows += sonde_facts_nr_rows(facts);
-	if (facts_print(&inv->screen, run, facts, view))
+	*nr_rows += sonde_rows_nr(rows);
+	if (rows_print(&inv->screen, history, rows, view))
 		code = complain(inv, EXIT_FAILED, "out of memory");
-	print_place(inv, run, facts);
+	print_place(inv, history, rows);
 	if (!strcmp(name, "machine_time") && !opt->vm)
-		print_sum(inv, run, facts, end - begin);
-	sonde_facts_free(facts);
+		print_sum(inv, history, rows, end - begin);
+	sonde_rows_free(rows);
 	return code;
 }
 
-static enum exit_code print_summary(const struct invocation *inv, struct sonde_run *run,
+static enum exit_code print_summary(const struct invocation *inv, struct sonde_history *history,
 				    int64_t begin, int64_t end)
 {
 	const struct report_options *opt = inv->values;
-	struct summary_facts facts = {.whole = !opt->vm};
-	enum exit_code code = fetch(inv, run, "vcpu_time", begin, end, &facts.vcpus);
+	struct summary_rows rows = {.whole = !opt->vm};
+	enum exit_code code = fetch(inv, history, "vcpu_time", begin, end, &rows.vcpus);
 
 	if (!code)
-		code = fetch(inv, run, "preemption", begin, end, &facts.pairs);
+		code = fetch(inv, history, "preemption", begin, end, &rows.pairs);
 	if (!code)
-		report_summary_print(inv, run, &facts, begin, end);
-	sonde_facts_free(facts.vcpus);
-	sonde_facts_free(facts.pairs);
+		report_summary_print(inv, history, &rows, begin, end);
+	sonde_rows_free(rows.vcpus);
+	sonde_rows_free(rows.pairs);
 	return code;
 }
 
 /* No tracer counts what was lost with the link to an agent, or with the end of a file. */
-static const char *note_problems(struct sonde_run *run, const char *section)
+static const char *note_problems(struct sonde_history *history, const char *section)
 {
 	const char *note = "";
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
 	if (strcmp(section, "gap") ||
-	    sonde_facts_get(&f, run, "problem", sonde_run_begin(run), sonde_run_end(run), NULL))
+	    sonde_rows_get(&f, history, "problem", sonde_history_begin(history),
+			   sonde_history_end(history), NULL))
 		return note;
-	if (sonde_facts_nr_rows(f))
+	if (sonde_rows_nr(f))
 		note = " that a tracer counted; what else is missing: --table problem";
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	return note;
 }
 
-/* The run has some of it, be it at another time or of another VM. */
-static bool is_recorded(struct sonde_run *run, const struct topic *topic)
+/* The history has some of it, be it at another time or of another VM. */
+static bool is_recorded(struct sonde_history *history, const struct topic *topic)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 	bool found;
 
-	if (sonde_facts_get(&f, run, topic->sections[0].name, sonde_run_begin(run),
-			    sonde_run_end(run), NULL))
+	if (sonde_rows_get(&f, history, topic->sections[0].name, sonde_history_begin(history),
+			   sonde_history_end(history), NULL))
 		return false;
-	found = sonde_facts_nr_rows(f) > 0;
-	sonde_facts_free(f);
+	found = sonde_rows_nr(f) > 0;
+	sonde_rows_free(f);
 	return found;
 }
 
@@ -247,43 +248,60 @@ static size_t rows_of(const struct report_options *opt, bool whole)
 	return opt->top ? opt->top : whole ? 0 : TOP_DEFAULT;
 }
 
-static enum exit_code print_text(const struct invocation *inv, struct sonde_run *run,
-				 const struct topic *topic, int64_t begin, int64_t end)
+static enum exit_code print_topic(const struct invocation *inv, struct sonde_history *history,
+				  const struct topic *topic, int64_t begin, int64_t end)
 {
 	const struct report_options *opt = inv->values;
-	struct facts_view view = {.rows_max = rows_of(opt, false)};
+	struct rows_view view = {0};
+	const struct sonde_table *declared;
 	enum exit_code code = EXIT_DONE;
 	size_t rows = 0;
 
-	for (unsigned i = 0; topic && topic->sections[i].name && !code; i++) {
+	for (unsigned i = 0; topic->sections[i].name && !code; i++) {
 		view.hide = topic->sections[i].hide;
 		view.explain = topic->sections[i].explain;
 		view.rows_max = rows_of(opt, topic->sections[i].whole);
-		code = print_section(inv, run, topic->sections[i].name, &view, begin, end, &rows);
+		code = print_section(inv, history, topic->sections[i].name, &view, begin, end,
+				     &rows);
 	}
-	if (topic && !code && !rows)
+	view = (struct rows_view){.rows_max = rows_of(opt, false)};
+	for (unsigned i = 0; (declared = table_of_topic(topic->name, i)) && !code; i++)
+		code = print_section(inv, history, declared->name, &view, begin, end, &rows);
+	if (!code && !rows)
 		fprintf(inv->screen.out, "%s%s%s in this history%s%s\n", opt->vm ? opt->vm : "",
 			opt->vm ? ": " : "", topic->nothing, inv->common.time ? "'s window" : "",
-			topic->record && !is_recorded(run, topic) ? topic->record : "");
+			topic->record && !is_recorded(history, topic) ? topic->record : "");
+	return code;
+}
+
+static enum exit_code print_text(const struct invocation *inv, struct sonde_history *history,
+				 const struct topic *topic, int64_t begin, int64_t end)
+{
+	const struct report_options *opt = inv->values;
+	struct rows_view view = {.rows_max = rows_of(opt, false)};
+	enum exit_code code = EXIT_DONE;
+	size_t rows = 0;
+
 	if (topic)
-		return code;
+		return print_topic(inv, history, topic, begin, end);
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++, rows = 0) {
-		code = print_section(inv, run, opt->sections.items[i], &view, begin, end, &rows);
+		code = print_section(inv, history, opt->sections.items[i], &view, begin, end,
+				     &rows);
 		if (!code && !rows)
 			fprintf(inv->screen.out, "%s%s%s: none in this history%s%s\n",
 				opt->vm ? opt->vm : "", opt->vm ? ": " : "",
 				report_title(opt->sections.items[i]),
 				inv->common.time ? "'s window" : "",
-				note_problems(run, opt->sections.items[i]));
+				note_problems(history, opt->sections.items[i]));
 	}
 	if (opt->sections.nr)
 		return code;
-	code = print_summary(inv, run, begin, end);
+	code = print_summary(inv, history, begin, end);
 	for (size_t i = 0; i < ARRAY_SIZE(sections) && !code; i++) {
 		view.hide = sections[i].hide;
 		view.explain = sections[i].explain;
 		view.rows_max = rows_of(opt, sections[i].whole);
-		code = print_section(inv, run, sections[i].name, &view, begin, end, &rows);
+		code = print_section(inv, history, sections[i].name, &view, begin, end, &rows);
 	}
 	return code;
 }
@@ -292,61 +310,65 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_run 
 
 /* Writes one table: as the next member of an object, or a table behind an empty line. */
 typedef enum exit_code (*write_section)(const struct invocation *inv, struct json *j,
-					struct sonde_run *run, const char *name, int64_t begin,
-					int64_t end);
+					struct sonde_history *history, const char *name,
+					int64_t begin, int64_t end);
 
 static enum exit_code json_section(const struct invocation *inv, struct json *j,
-				   struct sonde_run *run, const char *name, int64_t begin,
+				   struct sonde_history *history, const char *name, int64_t begin,
 				   int64_t end)
 {
-	struct sonde_facts *facts;
-	enum exit_code code = fetch(inv, run, name, begin, end, &facts);
+	struct sonde_rows *rows;
+	enum exit_code code = fetch(inv, history, name, begin, end, &rows);
 
 	if (code)
 		return code;
-	facts_json(j, name, run, facts);
-	sonde_facts_free(facts);
+	rows_json(j, name, history, rows);
+	sonde_rows_free(rows);
 	return EXIT_DONE;
 }
 
 static enum exit_code csv_section(const struct invocation *inv, struct json *j,
-				  struct sonde_run *run, const char *name, int64_t begin,
+				  struct sonde_history *history, const char *name, int64_t begin,
 				  int64_t end)
 {
-	struct sonde_facts *facts;
-	enum exit_code code = fetch(inv, run, name, begin, end, &facts);
+	struct sonde_rows *rows;
+	enum exit_code code = fetch(inv, history, name, begin, end, &rows);
 
 	if (code)
 		return code;
 	if (j->filled[0])
 		fputc('\n', j->out);
 	j->filled[0] = true;
-	facts_csv(j->out, run, facts);
-	sonde_facts_free(facts);
+	rows_csv(j->out, history, rows);
+	sonde_rows_free(rows);
 	return EXIT_DONE;
 }
 
 /* All tables that were asked for. */
 static enum exit_code write_sections(const struct invocation *inv, struct json *j,
-				     struct sonde_run *run, const struct topic *topic,
+				     struct sonde_history *history, const struct topic *topic,
 				     int64_t begin, int64_t end, write_section write)
 {
 	const struct report_options *opt = inv->values;
 	enum exit_code code = EXIT_DONE;
 
 	if (topic) {
+		const struct sonde_table *declared;
+
 		for (unsigned i = 0; topic->sections[i].name && !code; i++)
-			code = write(inv, j, run, topic->sections[i].name, begin, end);
+			code = write(inv, j, history, topic->sections[i].name, begin, end);
+		for (unsigned i = 0; (declared = table_of_topic(topic->name, i)) && !code; i++)
+			code = write(inv, j, history, declared->name, begin, end);
 		return code;
 	}
 	for (unsigned i = 0; i < opt->sections.nr && !code; i++)
-		code = write(inv, j, run, opt->sections.items[i], begin, end);
+		code = write(inv, j, history, opt->sections.items[i], begin, end);
 	for (size_t i = 0; i < ARRAY_SIZE(sections) && !opt->sections.nr && !code; i++)
-		code = write(inv, j, run, sections[i].name, begin, end);
+		code = write(inv, j, history, sections[i].name, begin, end);
 	return code;
 }
 
-static enum exit_code print_json(const struct invocation *inv, struct sonde_run *run,
+static enum exit_code print_json(const struct invocation *inv, struct sonde_history *history,
 				 const struct topic *topic, int64_t begin, int64_t end)
 {
 	struct json j = {.out = inv->screen.out};
@@ -355,18 +377,18 @@ static enum exit_code print_json(const struct invocation *inv, struct sonde_run 
 	json_begin_object(&j, NULL);
 	json_int(&j, "begin", begin);
 	json_int(&j, "end", end);
-	json_bool(&j, "ticks_are_ns", sonde_run_ticks_are_ns(run));
-	code = write_sections(inv, &j, run, topic, begin, end, json_section);
+	json_bool(&j, "ticks_are_ns", sonde_history_ticks_are_ns(history));
+	code = write_sections(inv, &j, history, topic, begin, end, json_section);
 	json_end(&j);
 	return code;
 }
 
-static enum exit_code print_csv(const struct invocation *inv, struct sonde_run *run,
+static enum exit_code print_csv(const struct invocation *inv, struct sonde_history *history,
 				const struct topic *topic, int64_t begin, int64_t end)
 {
 	struct json j = {.out = inv->screen.out};
 
-	return write_sections(inv, &j, run, topic, begin, end, csv_section);
+	return write_sections(inv, &j, history, topic, begin, end, csv_section);
 }
 
 /* ---- the command --------------------------------------------------------------------------- */
@@ -386,9 +408,9 @@ static const struct topic *take_topic(struct invocation *inv)
 }
 
 struct drawing {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	const struct topic *topic;
-	struct sonde_facts *facts;
+	struct sonde_rows *rows;
 };
 
 static int write_chart(FILE *out, void *data, struct error *err)
@@ -397,17 +419,17 @@ static int write_chart(FILE *out, void *data, struct error *err)
 
 	(void)err;
 	if (d->topic->is_phases)
-		chart_phases(out, d->run, d->facts);
+		chart_phases(out, d->history, d->rows);
 	else
-		chart_spread(out, d->run, d->facts);
+		chart_spread(out, d->history, d->rows);
 	return 0;
 }
 
-static enum exit_code draw(const struct invocation *inv, struct sonde_run *run,
+static enum exit_code draw(const struct invocation *inv, struct sonde_history *history,
 			   const struct topic *topic, int64_t begin, int64_t end)
 {
 	const struct report_options *opt = inv->values;
-	struct drawing d = {.run = run, .topic = topic};
+	struct drawing d = {.history = history, .topic = topic};
 	char names[TOPIC_NAMES];
 	enum exit_code code;
 
@@ -415,22 +437,22 @@ static enum exit_code draw(const struct invocation *inv, struct sonde_run *run,
 		return complain(inv, EXIT_USAGE,
 				"--svg: there is no picture of that; there is one of %s",
 				topic_names(names, sizeof(names), true));
-	code = fetch(inv, run, topic->drawn, begin, end, &d.facts);
+	code = fetch(inv, history, topic->drawn, begin, end, &d.rows);
 	if (code)
 		return code;
-	if (!sonde_facts_nr_rows(d.facts))
+	if (!sonde_rows_nr(d.rows))
 		code = complain(inv, EXIT_FAILED, "there is nothing to draw: no %s in that time",
 				topic->name);
 	else
 		code = write_outfile(inv, opt->svg, write_chart, &d);
-	sonde_facts_free(d.facts);
+	sonde_rows_free(d.rows);
 	return code;
 }
 
 /* ---- HTML ---------------------------------------------------------------------------------- */
 
 struct window {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	int64_t begin, end;
 };
 
@@ -438,35 +460,35 @@ static int write_html(FILE *out, void *data, struct error *err)
 {
 	const struct window *w = data;
 
-	return html_write(out, w->run, w->begin, w->end, err);
+	return html_write(out, w->history, w->begin, w->end, err);
 }
 
-static enum exit_code report(const struct invocation *inv, struct sonde_run *run,
+static enum exit_code report(const struct invocation *inv, struct sonde_history *history,
 			     const struct topic *topic)
 {
 	const struct report_options *opt = inv->values;
 	int64_t begin, end;
 
-	if (opt->vm && sonde_find_machine(run, opt->vm) < 0)
+	if (opt->vm && sonde_find_machine(history, opt->vm) < 0)
 		return complain(inv, EXIT_USAGE,
 				"--vm: there is no machine \"%s\"; sonde tree lists them", opt->vm);
 	if (opt->vm && opt->html)
 		return complain(inv, EXIT_USAGE,
 				"--html: the page has all machines, not those of --vm");
-	if (!get_window(inv, run, &begin, &end))
+	if (!get_window(inv, history, &begin, &end))
 		return EXIT_USAGE;
 	if (opt->svg)
-		return draw(inv, run, topic, begin, end);
+		return draw(inv, history, topic, begin, end);
 	if (opt->html) {
-		struct window w = {run, begin, end};
+		struct window w = {history, begin, end};
 
 		return write_outfile(inv, opt->html, write_html, &w);
 	}
 	if (is_json(inv))
-		return print_json(inv, run, topic, begin, end);
+		return print_json(inv, history, topic, begin, end);
 	if (is_csv(inv))
-		return print_csv(inv, run, topic, begin, end);
-	return print_text(inv, run, topic, begin, end);
+		return print_csv(inv, history, topic, begin, end);
+	return print_text(inv, history, topic, begin, end);
 }
 
 static enum exit_code run_report(const struct invocation *inv)
@@ -475,7 +497,7 @@ static enum exit_code run_report(const struct invocation *inv)
 	struct invocation asked = *inv;
 	const struct topic *topic = take_topic(&asked);
 	char names[TOPIC_NAMES];
-	struct sonde_run *run;
+	struct sonde_history *history;
 	enum exit_code code;
 
 	for (unsigned i = 0; i < opt->sections.nr; i++) {
@@ -498,11 +520,11 @@ static enum exit_code run_report(const struct invocation *inv)
 		return complain(inv, EXIT_USAGE,
 				"the name of the report stands before the file: sonde report %s %s",
 				inv->operands[1], inv->operands[0]);
-	code = open_input(&asked, &run);
+	code = open_input(&asked, &history);
 	if (code)
 		return code;
-	code = report(&asked, run, topic);
-	sonde_run_close(run);
+	code = report(&asked, history, topic);
+	sonde_history_close(history);
 	return code;
 }
 

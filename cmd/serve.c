@@ -63,13 +63,13 @@ static void print_urls(const struct invocation *inv, const struct server *s, uns
 	json_end(&j);
 }
 
-static enum exit_code serve(const struct invocation *inv, struct sonde_run *const *runs,
+static enum exit_code serve(const struct invocation *inv, struct sonde_history *const *histories,
 			    unsigned nr)
 {
 	const struct serve_options *opt = inv->values;
 	struct server_options options = {
-		.runs = runs,
-		.nr_runs = nr,
+		.histories = histories,
+		.nr_histories = nr,
 		.port = (unsigned)opt->port,
 		.cache = !opt->no_cache,
 		.tsp = opt->tsp,
@@ -119,16 +119,17 @@ static enum exit_code check_options(const struct invocation *inv)
 	return EXIT_DONE;
 }
 
-/* Whether @run's is one of the files before it, by whatever name: served twice, a run would have
- * two pages, and trace viewers would be told of two. */
-static bool is_there(struct sonde_run *const *runs, unsigned nr, const struct sonde_run *run)
+/* Whether @history's is one of the files before it, by whatever name: served twice, a history would
+ * have two pages, and trace viewers would be told of two. */
+static bool is_there(struct sonde_history *const *histories, unsigned nr,
+		     const struct sonde_history *history)
 {
 	struct stat a, b;
 
-	if (stat(sonde_run_path(run), &a))
+	if (stat(sonde_history_path(history), &a))
 		return false;
 	for (unsigned i = 0; i < nr; i++) {
-		if (!stat(sonde_run_path(runs[i]), &b) && a.st_dev == b.st_dev &&
+		if (!stat(sonde_history_path(histories[i]), &b) && a.st_dev == b.st_dev &&
 		    a.st_ino == b.st_ino)
 			return true;
 	}
@@ -139,13 +140,14 @@ static bool is_there(struct sonde_run *const *runs, unsigned nr, const struct so
 static enum exit_code run_serve(const struct invocation *inv)
 {
 	unsigned nr = inv->nr_operands > 1 ? (unsigned)inv->nr_operands : 1;
-	struct sonde_run *runs[TSP_RUNS_MAX] = {0};
-	struct sonde_run *run;
-	unsigned nr_runs = 0;
+	struct sonde_history *histories[TSP_HISTORIES_MAX] = {0};
+	struct sonde_history *history;
+	unsigned nr_histories = 0;
 	enum exit_code code = check_options(inv);
 
-	if (!code && nr > TSP_RUNS_MAX)
-		code = complain(inv, EXIT_USAGE, "more than %d histories at a time", TSP_RUNS_MAX);
+	if (!code && nr > TSP_HISTORIES_MAX)
+		code = complain(inv, EXIT_USAGE, "more than %d histories at a time",
+				TSP_HISTORIES_MAX);
 	for (unsigned i = 0; i < nr && !code; i++) {
 		struct invocation one = *inv;
 
@@ -153,31 +155,31 @@ static enum exit_code run_serve(const struct invocation *inv)
 			one.operands = inv->operands + i;
 			one.nr_operands = 1;
 		}
-		code = open_input(&one, &run);
+		code = open_input(&one, &history);
 		if (code)
 			break;
-		if (!is_there(runs, nr_runs, run)) {
-			runs[nr_runs++] = run;
+		if (!is_there(histories, nr_histories, history)) {
+			histories[nr_histories++] = history;
 			continue;
 		}
 		if (!inv->common.quiet)
 			complain(inv, EXIT_DONE, "%s is named twice: served once",
-				 sonde_run_path(run));
-		sonde_run_close(run);
+				 sonde_history_path(history));
+		sonde_history_close(history);
 	}
 	if (!code) {
 		signals_catch_interrupt();
-		code = serve(inv, runs, nr_runs);
+		code = serve(inv, histories, nr_histories);
 	}
-	for (unsigned i = 0; i < nr_runs; i++)
-		sonde_run_close(runs[i]);
+	for (unsigned i = 0; i < nr_histories; i++)
+		sonde_history_close(histories[i]);
 	return code;
 }
 
 const struct command serve_command = {
 	.name = "serve",
 	.summary =
-		"runs as a page, and in trace viewers: prints a URL for a browser of this machine",
+		"histories as a page, and in trace viewers: prints a URL for a browser of this machine",
 	.operands = "[FILE...]",
 	.about =
 		"Prints one URL per run, and serves until ^C.  Only this machine can reach it, and\n"

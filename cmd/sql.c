@@ -201,13 +201,14 @@ static void point_at(const char *text, int at)
 	fprintf(stderr, "  %.*s\n  %*s^\n", len, line, column, "");
 }
 
-static void tell_cost(const struct invocation *inv, const struct sql_run *run)
+static void tell_cost(const struct invocation *inv, const struct sql_history *history)
 {
 	complain(inv, EXIT_DONE,
 		 "read %" PRIu64 " intervals of %" PRIu64 " attributes and %" PRIu64
 		 " events; %" PRIu64 " analyses over %" PRIu64 " ns",
-		 run->cost[COST_INTERVALS], run->cost[COST_ATTRIBUTES], run->cost[COST_EVENTS],
-		 run->cost[COST_ANALYSES], run->cost[COST_ANALYSED]);
+		 history->cost[COST_INTERVALS], history->cost[COST_ATTRIBUTES],
+		 history->cost[COST_EVENTS], history->cost[COST_TABLES],
+		 history->cost[COST_ANALYSED]);
 }
 
 static enum exit_code ask(const struct invocation *inv, struct sql_session *s, const char *text)
@@ -220,7 +221,7 @@ static enum exit_code ask(const struct invocation *inv, struct sql_session *s, c
 	int ended = sql_output_end(&output, !ret);
 
 	if (inv->common.verbose)
-		tell_cost(inv, sql_session_run(s));
+		tell_cost(inv, sql_session_history(s));
 	if (!ret && !output.nr_rows && sql_session_asked_of_schema(s))
 		complain(inv, EXIT_DONE,
 			 "SQLite's own list of tables is empty here; sonde sql --schema lists the "
@@ -243,20 +244,21 @@ static bool go_on(void *data)
 	return !signals_interrupted();
 }
 
-static enum exit_code ask_run(const struct invocation *inv, struct sonde_run *run, const char *text)
+static enum exit_code ask_run(const struct invocation *inv, struct sonde_history *history,
+			      const char *text)
 {
 	struct sql_session *s;
 	struct error err = {0};
 	enum exit_code code;
 	int64_t begin, end;
 
-	if (!get_window(inv, run, &begin, &end)) {
-		sonde_run_close(run);
+	if (!get_window(inv, history, &begin, &end)) {
+		sonde_history_close(history);
 		return EXIT_USAGE;
 	}
 	if (!inv->common.time)
 		begin = end = 0;
-	if (sql_session_open(&s, run, begin, end, go_on, NULL, &err))
+	if (sql_session_open(&s, history, begin, end, go_on, NULL, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	signals_catch_interrupt();
 	code = ask(inv, s, text);
@@ -268,9 +270,9 @@ static enum exit_code ask_run(const struct invocation *inv, struct sonde_run *ru
 static enum exit_code run_sql(const struct invocation *inv)
 {
 	const struct sql_options *opt = inv->values;
-	struct invocation history = *inv;
+	struct invocation file = *inv;
 	const struct ready_query *ready;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	enum exit_code code;
 	const char *query;
 	char *read = NULL;
@@ -283,8 +285,8 @@ static enum exit_code run_sql(const struct invocation *inv)
 		return complain(inv, EXIT_USAGE,
 				"a query is expected: sonde sql FILE \"select ...\"; "
 				"--ready lists some, --schema what there is");
-	query = inv->operands[--history.nr_operands];
-	if (!opt->ready && !history.nr_operands && !access(query, F_OK))
+	query = inv->operands[--file.nr_operands];
+	if (!opt->ready && !file.nr_operands && !access(query, F_OK))
 		return complain(inv, EXIT_USAGE,
 				"%s is a file: what is asked of it? sonde sql %s \"select ...\"; "
 				"--ready lists some, --schema what there is",
@@ -293,7 +295,7 @@ static enum exit_code run_sql(const struct invocation *inv)
 		ready = ready_find(query);
 		if (!ready && inv->nr_operands == 2) { /* the other way round */
 			ready = ready_find(inv->operands[0]);
-			history.operands += ready != NULL;
+			file.operands += ready != NULL;
 		}
 		if (!ready && !access(query, F_OK))
 			return complain(inv, EXIT_USAGE,
@@ -307,17 +309,17 @@ static enum exit_code run_sql(const struct invocation *inv)
 					query);
 		query = ready->text;
 	}
-	code = open_input(&history, &run);
+	code = open_input(&file, &history);
 	if (code)
 		return code;
 	if (!strcmp(query, "-")) {
 		query = read = read_query(inv);
 		if (!read) {
-			sonde_run_close(run);
+			sonde_history_close(history);
 			return EXIT_FAILED;
 		}
 	}
-	code = ask_run(inv, run, query);
+	code = ask_run(inv, history, query);
 	free(read);
 	return code;
 }

@@ -2,7 +2,7 @@
 /* sonde state: everything each physical CPU was doing at one moment, all layers. */
 #include "cmd/common/command.h"
 #include "cmd/common/missing.h"
-#include "report/facts.h"
+#include "report/rows.h"
 #include "report/moment.h"
 #include "report/palette.h"
 #include "libsonde/time_text.h"
@@ -40,7 +40,7 @@ static bool cpu_wanted(const struct state_options *opt, int cpu)
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-static void add_frame(struct table *t, struct sonde_run *run, const struct sonde_stack *s,
+static void add_frame(struct table *t, struct sonde_history *history, const struct sonde_stack *s,
 		      int64_t at, unsigned i, int *line)
 {
 	const struct sonde_frame *f = &s->frames[i];
@@ -48,7 +48,7 @@ static void add_frame(struct table *t, struct sonde_run *run, const struct sonde
 	struct sonde_machine m;
 	char text[256];
 
-	sonde_machine_get(run, f->machine, &m);
+	sonde_machine_get(history, f->machine, &m);
 	*line = table_line(t, *line);
 	snprintf(text, sizeof(text), "L%u %s", m.level, m.name);
 	table_cell(t, *line, 0, text);
@@ -56,17 +56,17 @@ static void add_frame(struct table *t, struct sonde_run *run, const struct sonde
 		snprintf(text, sizeof(text), "%d", f->cpu);
 		table_cell(t, *line, 1, text);
 	}
-	sonde_thread_label(run, f->thread, text, sizeof(text));
+	sonde_thread_label(history, f->thread, text, sizeof(text));
 	table_cell(t, *line, 2, text);
-	container_text(run, f->thread, text, sizeof(text));
+	container_text(history, f->thread, text, sizeof(text));
 	table_cell(t, *line, 3, text);
-	stack_does_text(run, s, i, text, sizeof(text));
+	stack_does_text(history, s, i, text, sizeof(text));
 	table_cell(t, *line, 4, text);
 	if (innermost) {
 		table_cell_color(t, *line, 4, mode_color(s->mode)->ansi);
 		snprintf(text, sizeof(text), "%s",
 			 unit_length((char[UNIT_TEXT]){0}, s->end - s->begin,
-				     sonde_run_ticks_are_ns(run)));
+				     sonde_history_ticks_are_ns(history)));
 		table_cell(t, *line, 5, text);
 		table_cell(t, *line, 6,
 			   stack_is_uncertain(s, at)
@@ -75,12 +75,12 @@ static void add_frame(struct table *t, struct sonde_run *run, const struct sonde
 	}
 }
 
-static int print_text(const struct invocation *inv, struct sonde_run *run, int64_t at)
+static int print_text(const struct invocation *inv, struct sonde_history *history, int64_t at)
 {
 	static const char *const titles[] = {"MACHINE", "CPU", "THREAD", "CONTAINER",
 					     "DOES",	"FOR", ""};
 	const struct state_options *opt = inv->values;
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	struct table *t = table_new(&inv->screen);
 	char when[UNIT_TEXT], since[UNIT_TEXT];
 	int ret = 0;
@@ -91,23 +91,23 @@ static int print_text(const struct invocation *inv, struct sonde_run *run, int64
 			     : i == 1 || i == 5 ? TABLE_RIGHT
 			     : i == 2		? 0
 						: TABLE_WRAP);
-	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
+	for (int64_t row = 0; row < sonde_nr_cpus(history) && !ret; row++) {
 		struct sonde_stack stack;
 		struct sonde_cpu cpu;
 		int line = TABLE_NO_PARENT;
 
-		sonde_cpu_get(run, row, &cpu);
+		sonde_cpu_get(history, row, &cpu);
 		if (cpu.machine != 0 || !cpu_wanted(opt, cpu.number))
 			continue;
-		ret = sonde_stack_at(run, cpu.number, at, &stack);
+		ret = sonde_stack_at(history, cpu.number, at, &stack);
 		for (unsigned i = 0; i < stack.nr && !ret; i++)
-			add_frame(t, run, &stack, at, i, &line);
+			add_frame(t, history, &stack, at, i, &line);
 	}
 	if (!ret)
 		fprintf(inv->screen.out, "at %s, %s after the start\n", unit_time(when, at, is_ns),
-			unit_length(since, at - sonde_run_begin(run), is_ns));
+			unit_length(since, at - sonde_history_begin(history), is_ns));
 	if (!ret)
-		missing_print_at(inv, run, at);
+		missing_print_at(inv, history, at);
 	if (!ret)
 		fputc('\n', inv->screen.out);
 	return table_print(t) ? -ENOMEM : ret;
@@ -115,7 +115,7 @@ static int print_text(const struct invocation *inv, struct sonde_run *run, int64
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static void json_stack(struct json *j, struct sonde_run *run, int cpu, int64_t at,
+static void json_stack(struct json *j, struct sonde_history *history, int cpu, int64_t at,
 		       const struct sonde_stack *s)
 {
 	json_begin_object(j, NULL);
@@ -124,56 +124,56 @@ static void json_stack(struct json *j, struct sonde_run *run, int cpu, int64_t a
 	json_int(j, "end", s->end);
 	json_str(j, "mode", sonde_mode_name(s->mode));
 	json_str(j, "detail", s->detail_text);
-	json_cpu(j, "serves", run, s->serves);
+	json_cpu(j, "serves", history, s->serves);
 	json_row(j, "bound_ns", s->bound_ns);
 	json_bool(j, "uncertain", stack_is_uncertain(s, at));
 	json_begin_array(j, "stack");
 	for (unsigned i = 0; i < s->nr; i++) {
 		struct sonde_thread t;
 
-		sonde_thread_get(run, s->frames[i].thread, &t);
+		sonde_thread_get(history, s->frames[i].thread, &t);
 		json_begin_object(j, NULL);
-		json_machine(j, "machine", run, s->frames[i].machine);
+		json_machine(j, "machine", history, s->frames[i].machine);
 		json_row(j, "cpu", s->frames[i].cpu);
-		json_thread(j, "thread", run, s->frames[i].thread);
-		json_pid_ns(j, "pid_ns", run, s->frames[i].thread < 0 ? -1 : t.pid_ns);
+		json_thread(j, "thread", history, s->frames[i].thread);
+		json_pid_ns(j, "pid_ns", history, s->frames[i].thread < 0 ? -1 : t.pid_ns);
 		json_end(j);
 	}
 	json_end(j);
 	json_end(j);
 }
 
-static int print_json(const struct invocation *inv, struct sonde_run *run, int64_t at)
+static int print_json(const struct invocation *inv, struct sonde_history *history, int64_t at)
 {
 	struct json j = {.out = inv->screen.out};
 	int ret = 0;
 
 	json_begin_object(&j, NULL);
 	json_int(&j, "at", at);
-	missing_json(&j, run, at, at + 1);
+	missing_json(&j, history, at, at + 1);
 	json_begin_array(&j, "cpus");
-	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
+	for (int64_t row = 0; row < sonde_nr_cpus(history) && !ret; row++) {
 		struct sonde_stack stack;
 		struct sonde_cpu cpu;
 
-		sonde_cpu_get(run, row, &cpu);
+		sonde_cpu_get(history, row, &cpu);
 		if (cpu.machine != 0 || !cpu_wanted(inv->values, cpu.number))
 			continue;
-		ret = sonde_stack_at(run, cpu.number, at, &stack);
+		ret = sonde_stack_at(history, cpu.number, at, &stack);
 		if (!ret)
-			json_stack(&j, run, cpu.number, at, &stack);
+			json_stack(&j, history, cpu.number, at, &stack);
 	}
 	json_end(&j);
 	json_end(&j);
 	return ret;
 }
 
-static bool cpus_exist(const struct invocation *inv, struct sonde_run *run)
+static bool cpus_exist(const struct invocation *inv, struct sonde_history *history)
 {
 	const struct state_options *opt = inv->values;
 
 	for (unsigned i = 0; i < opt->cpus.nr; i++) {
-		if (sonde_find_cpu(run, 0, atoi(opt->cpus.items[i])) < 0) {
+		if (sonde_find_cpu(history, 0, atoi(opt->cpus.items[i])) < 0) {
 			complain(inv, EXIT_USAGE, "--cpu: the host has no CPU \"%s\"",
 				 opt->cpus.items[i]);
 			return false;
@@ -183,11 +183,11 @@ static bool cpus_exist(const struct invocation *inv, struct sonde_run *run)
 }
 
 /* From when on CPU @cpu is known first, at or after @from; @end: it is not before. */
-static int64_t known_from(struct sonde_run *run, int cpu, int64_t from, int64_t end)
+static int64_t known_from(struct sonde_history *history, int cpu, int64_t from, int64_t end)
 {
 	struct sonde_stack stack;
 
-	while (from < end && !sonde_stack_at(run, cpu, from, &stack) &&
+	while (from < end && !sonde_stack_at(history, cpu, from, &stack) &&
 	       stack.mode == SONDE_MODE_UNKNOWN && stack.end > from)
 		from = stack.end;
 	return from < end ? from : end;
@@ -195,46 +195,46 @@ static int64_t known_from(struct sonde_run *run, int cpu, int64_t from, int64_t 
 
 /* The first moment, where the host was traced, at which one of the CPUs is known; where none ever
  * is, the first of all. */
-static int64_t default_moment(const struct invocation *inv, struct sonde_run *run)
+static int64_t default_moment(const struct invocation *inv, struct sonde_history *history)
 {
 	int64_t begin, end, best;
 
-	sonde_run_traced(run, &begin, &end);
+	sonde_history_traced(history, &begin, &end);
 	best = end;
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_cpus(history); row++) {
 		struct sonde_cpu cpu;
 
-		sonde_cpu_get(run, row, &cpu);
+		sonde_cpu_get(history, row, &cpu);
 		if (cpu.machine == 0 && cpu_wanted(inv->values, cpu.number))
-			best = known_from(run, cpu.number, begin, best);
+			best = known_from(history, cpu.number, begin, best);
 	}
 	return best < end ? best : begin;
 }
 
-static enum exit_code show(const struct invocation *inv, struct sonde_run *run)
+static enum exit_code show(const struct invocation *inv, struct sonde_history *history)
 {
 	const struct state_options *opt = inv->values;
 	int64_t at;
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	char from[UNIT_TEXT], to[UNIT_TEXT];
 	struct sonde_error err = {0};
 	int ret;
 
-	if (!cpus_exist(inv, run))
+	if (!cpus_exist(inv, history))
 		return EXIT_USAGE;
-	at = opt->at ? 0 : default_moment(inv, run);
-	if (opt->at && sonde_run_time(run, opt->at, &at, &err))
+	at = opt->at ? 0 : default_moment(inv, history);
+	if (opt->at && sonde_history_time(history, opt->at, &at, &err))
 		return complain(inv, EXIT_USAGE, "--at: %s", err.text);
-	if (at < sonde_run_begin(run) || at >= sonde_run_end(run))
+	if (at < sonde_history_begin(history) || at >= sonde_history_end(history))
 		return complain(inv, EXIT_USAGE,
 				"--at %s lies outside the history, which lasts from %s to %s%s",
 				opt->at ? opt->at : "",
-				unit_time(from, sonde_run_begin(run), is_ns),
-				unit_time(to, sonde_run_end(run), is_ns),
+				unit_time(from, sonde_history_begin(history), is_ns),
+				unit_time(to, sonde_history_end(history), is_ns),
 				is_ns && opt->at && time_is_bare(opt->at)
 					? " (without a unit it is in ns: write 12s for seconds)"
 					: "");
-	ret = is_json(inv) ? print_json(inv, run, at) : print_text(inv, run, at);
+	ret = is_json(inv) ? print_json(inv, history, at) : print_text(inv, history, at);
 	if (ret)
 		return complain(inv, EXIT_FAILED, "cannot read the history: %s", strerror(-ret));
 	return EXIT_DONE;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde timeline: what ran when: to be walked through on a terminal, or as a picture. */
 #include "cmd/common/command.h"
-#include "query/run.h"
+#include "query/query.h"
 #include "base/units.h"
 #include "cmd/common/missing.h"
 #include "cmd/common/outfile.h"
 #include "cmd/common/signals.h"
-#include "report/facts.h"
+#include "report/rows.h"
 #include "report/missing.h"
 #include "report/picture.h"
 #include "term/timeline.h"
@@ -111,9 +111,9 @@ static void json_run(struct json *j, const struct picture *p, unsigned row, unsi
 	json_uint(j, "first", first);
 	json_uint(j, "nr", end - first);
 	if (p->rows[row].kind == ROW_VCPU) {
-		json_str(j, "state", run_vcpu_state_name(value));
-	} else if (!sonde_context_get(p->run, (int64_t)value - 1, &c)) {
-		json_machine(j, "machine", p->run, c.machine);
+		json_str(j, "state", query_vcpu_state_name(value));
+	} else if (!sonde_context_get(p->history, (int64_t)value - 1, &c)) {
+		json_machine(j, "machine", p->history, c.machine);
 		json_str(j, "mode", sonde_mode_name(c.mode));
 		json_str(j, "detail", c.detail_text);
 		json_row(j, "thread", c.thread);
@@ -130,8 +130,8 @@ static void json_picture_row(struct json *j, const struct picture *p, unsigned r
 
 	json_begin_object(j, NULL);
 	json_str(j, "kind", kinds[r->kind]);
-	json_cpu(j, "cpu", p->run, r->cpu);
-	json_machine(j, "machine", p->run, r->machine);
+	json_cpu(j, "cpu", p->history, r->cpu);
+	json_machine(j, "machine", p->history, r->machine);
 	json_begin_array(j, "runs");
 	for (unsigned x = 1; x <= p->width; x++) {
 		if (x < p->width && picture_cell(p, row, x) == picture_cell(p, row, first))
@@ -151,7 +151,7 @@ static void print_json(const struct invocation *inv, const struct picture *p)
 	json_int(&j, "begin", p->begin);
 	json_int(&j, "end", p->end);
 	json_uint(&j, "width", p->width);
-	missing_json(&j, p->run, p->begin, p->end);
+	missing_json(&j, p->history, p->begin, p->end);
 	json_begin_array(&j, "rows");
 	for (unsigned row = 0; row < p->nr_rows; row++)
 		json_picture_row(&j, p, row);
@@ -186,11 +186,11 @@ static void print_bookmark(int64_t t, const char *note, void *data)
 	fprintf(b->out, "%s%s%s\n", unit_time(when, t, b->ticks_are_ns), *note ? "  " : "", note);
 }
 
-static enum exit_code walk_through(const struct invocation *inv, struct sonde_run *run)
+static enum exit_code walk_through(const struct invocation *inv, struct sonde_history *history)
 {
 	const struct timeline_options *opt = inv->values;
 	struct bookmarks bookmarks = {.out = inv->screen.out,
-				      .ticks_are_ns = sonde_run_ticks_are_ns(run)};
+				      .ticks_are_ns = sonde_history_ticks_are_ns(history)};
 	struct timeline_view view = {
 		.bookmark = print_bookmark,
 		.data = &bookmarks,
@@ -204,16 +204,17 @@ static enum exit_code walk_through(const struct invocation *inv, struct sonde_ru
 	struct error err = {0};
 	int ret;
 
-	if (!get_window(inv, run, &view.begin, &view.end))
+	if (!get_window(inv, history, &view.begin, &view.end))
 		return EXIT_USAGE;
 	signals_catch_silently(tty_abandon);
-	ret = timeline_run(run, &view, &err);
+	ret = timeline_run(history, &view, &err);
 	if (ret && ret != -EINTR)
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	return EXIT_DONE;
 }
 
-static enum exit_code draw(const struct invocation *inv, struct sonde_run *run, unsigned which)
+static enum exit_code draw(const struct invocation *inv, struct sonde_history *history,
+			   unsigned which)
 {
 	const struct timeline_options *opt = inv->values;
 	enum exit_code code = EXIT_DONE;
@@ -222,11 +223,11 @@ static enum exit_code draw(const struct invocation *inv, struct sonde_run *run, 
 	int64_t begin, end;
 	struct picture p;
 
-	if (!get_window(inv, run, &begin, &end))
+	if (!get_window(inv, history, &begin, &end))
 		return EXIT_USAGE;
-	if (picture_init(&p, run, begin, end, picture_width(inv), which, &err))
+	if (picture_init(&p, history, begin, end, picture_width(inv), which, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
-	if (opt->filter && filter_init(&filter, run, opt->filter)) {
+	if (opt->filter && filter_init(&filter, history, opt->filter)) {
 		picture_release(&p);
 		return complain(inv, EXIT_FAILED, "out of memory for the filter");
 	}
@@ -238,7 +239,7 @@ static enum exit_code draw(const struct invocation *inv, struct sonde_run *run, 
 	} else if (is_json(inv)) {
 		print_json(inv, &p);
 	} else {
-		missing_print(inv, run, begin, end);
+		missing_print(inv, history, begin, end);
 		picture_print(&p, inv->screen.out, inv->screen.color);
 	}
 	picture_release(&p);
@@ -248,18 +249,18 @@ static enum exit_code draw(const struct invocation *inv, struct sonde_run *run, 
 static enum exit_code run_timeline(const struct invocation *inv)
 {
 	const struct timeline_options *opt = inv->values;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	enum exit_code code;
 	unsigned which;
 
 	if (!parse_rows(opt->rows ? opt->rows : "all", &which))
 		return complain(inv, EXIT_USAGE,
 				"--rows: \"%s\" is no list of cpus, machines and vcpus", opt->rows);
-	code = open_input(inv, &run);
+	code = open_input(inv, &history);
 	if (code)
 		return code;
-	code = is_interactive(inv) ? walk_through(inv, run) : draw(inv, run, which);
-	sonde_run_close(run);
+	code = is_interactive(inv) ? walk_through(inv, history) : draw(inv, history, which);
+	sonde_history_close(history);
 	return code;
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde top: what VMs, vCPUs and threads do and who keeps them from it: now, or through a run. */
+/* sonde top: what VMs, vCPUs and threads do and who keeps them from it: now, or through a history.
+ */
 #include "cmd/common/command.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "base/figure.h"
 #include "base/now.h"
 #include "base/units.h"
 #include "cmd/common/duration.h"
 #include "cmd/record/live.h"
 #include "cmd/common/signals.h"
-#include "report/facts.h"
+#include "report/rows.h"
 #include "report/missing.h"
 #include "report/top.h"
 #include "term/top.h"
@@ -50,7 +51,7 @@ struct top_command {
 	const struct invocation *inv;
 	const struct top_options *opt;
 	int64_t length_ns; /* of a window; 0 not told */
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct live *live;
 	bool screen; /* all of a terminal is ours */
 	struct json json;
@@ -71,14 +72,14 @@ static enum top_order order_of(const struct top_command *c)
 
 /* ---- the line above the tables ------------------------------------------------------------- */
 
-static char *wall_text(struct sonde_run *run, int64_t t, char *buf, size_t room)
+static char *wall_text(struct sonde_history *history, int64_t t, char *buf, size_t room)
 {
 	int64_t offset;
 	time_t seconds;
 	struct tm tm;
 
 	*buf = '\0';
-	if (!sonde_run_wall_offset(run, &offset))
+	if (!sonde_history_wall_offset(history, &offset))
 		return buf;
 	seconds = (time_t)((t + offset) / NS_PER_SEC);
 	if (localtime_r(&seconds, &tm))
@@ -86,7 +87,7 @@ static char *wall_text(struct sonde_run *run, int64_t t, char *buf, size_t room)
 	return buf;
 }
 
-static char *lost_text(const struct sonde_run *run, int64_t lost, char *buf, size_t room)
+static char *lost_text(const struct sonde_history *history, int64_t lost, char *buf, size_t room)
 {
 	char count[UNIT_TEXT], events[64], left_out[LEFT_OUT_TEXT];
 
@@ -94,7 +95,7 @@ static char *lost_text(const struct sonde_run *run, int64_t lost, char *buf, siz
 		 !lost ? "no lost events" : "events are missing in gaps");
 	if (lost > 0)
 		snprintf(events, sizeof(events), "%s lost events", unit_count(count, lost));
-	missing_left_out(run, left_out, sizeof(left_out));
+	missing_left_out(history, left_out, sizeof(left_out));
 	snprintf(buf, room, "%s%s%s", events, *left_out ? ", " : "", left_out);
 	return buf;
 }
@@ -120,26 +121,26 @@ static void about_live(const struct live_window *w, char *buf, size_t room)
 	char wall[32], lost[128], watched[UNIT_TEXT], elapsed[UNIT_TEXT];
 
 	snprintf(buf, room, " %s  %s of %s watched, %s; sonde: %.1f %% of a CPU",
-		 wall_text(w->run, w->end, wall, sizeof(wall)),
+		 wall_text(w->history, w->end, wall, sizeof(wall)),
 		 unit_length(watched, w->cost.watched_ns, true),
 		 unit_length(elapsed, w->cost.elapsed_ns, true),
-		 lost_text(w->run, (int64_t)w->cost.events_lost, lost, sizeof(lost)),
+		 lost_text(w->history, (int64_t)w->cost.events_lost, lost, sizeof(lost)),
 		 100.0 * (double)w->cost.cpu_ns /
 			 (double)(w->cost.elapsed_ns ? w->cost.elapsed_ns : 1));
 }
 
-static void about_run(struct sonde_run *run, const struct top *top, char *buf, size_t room)
+static void about_run(struct sonde_history *history, const struct top *top, char *buf, size_t room)
 {
-	bool is_ns = sonde_run_ticks_are_ns(run);
-	const char *name = strrchr(sonde_run_path(run), '/');
+	bool is_ns = sonde_history_ticks_are_ns(history);
+	const char *name = strrchr(sonde_history_path(history), '/');
 	char from[UNIT_TEXT], span[UNIT_TEXT], after[UNIT_TEXT], lost[128], unknown[64];
 
 	snprintf(buf, room, " %s  from %s (+%s) for %s, %s%s",
-		 name ? name + 1 : sonde_run_path(run), unit_time(from, top->begin, is_ns),
-		 unit_length(after, top->begin - sonde_run_begin(run), is_ns),
+		 name ? name + 1 : sonde_history_path(history), unit_time(from, top->begin, is_ns),
+		 unit_length(after, top->begin - sonde_history_begin(history), is_ns),
 		 unit_length(span, top->end - top->begin, is_ns),
 		 unknown_text(top, unknown, sizeof(unknown)),
-		 lost_text(run, top->lost, lost, sizeof(lost)));
+		 lost_text(history, top->lost, lost, sizeof(lost)));
 }
 
 /* ---- batch --------------------------------------------------------------------------------- */
@@ -208,7 +209,7 @@ static void json_cause(struct json *j, const char *key, const struct top_cause *
 	json_end(j);
 }
 
-static void json_top_row(struct json *j, struct sonde_run *run, const struct top_row *row)
+static void json_top_row(struct json *j, struct sonde_history *history, const struct top_row *row)
 {
 	unsigned nr;
 	const struct top_column *columns = top_columns(row->kind, &nr);
@@ -216,11 +217,11 @@ static void json_top_row(struct json *j, struct sonde_run *run, const struct top
 	json_begin_object(j, NULL);
 	json_str(j, "name", row->name);
 	if (row->kind == TOP_VM)
-		json_machine(j, "machine", run, row->machine);
+		json_machine(j, "machine", history, row->machine);
 	else if (row->kind == TOP_THREAD)
-		json_thread(j, "thread", run, row->thread);
+		json_thread(j, "thread", history, row->thread);
 	else
-		json_cpu(j, "cpu", run, row->cpu);
+		json_cpu(j, "cpu", history, row->cpu);
 	json_int(j, "all", row->all_ns);
 	for (unsigned i = 0; i < nr; i++) {
 		if (columns[i].what == TOP_SHARE)
@@ -236,18 +237,18 @@ static void json_top_row(struct json *j, struct sonde_run *run, const struct top
 	json_end(j);
 }
 
-static void json_rows(struct json *j, const char *key, struct sonde_run *run, const struct top *top,
-		      enum top_kind kind)
+static void json_rows(struct json *j, const char *key, struct sonde_history *history,
+		      const struct top *top, enum top_kind kind)
 {
 	json_begin_array(j, key);
 	for (unsigned i = 0; i < top->nr; i++) {
 		if (top->rows[i].kind == kind)
-			json_top_row(j, run, &top->rows[i]);
+			json_top_row(j, history, &top->rows[i]);
 	}
 	json_end(j);
 }
 
-static void print_json(struct top_command *c, struct sonde_run *run, const struct top *top,
+static void print_json(struct top_command *c, struct sonde_history *history, const struct top *top,
 		       const struct live_cost *cost)
 {
 	struct json *j = &c->json;
@@ -256,7 +257,7 @@ static void print_json(struct top_command *c, struct sonde_run *run, const struc
 	json_int(j, "begin", top->begin);
 	json_int(j, "end", top->end);
 	json_int(j, "events_lost", top->lost);
-	json_int(j, "left_out", sonde_nr_left_outs(run));
+	json_int(j, "left_out", sonde_nr_left_outs(history));
 	if (cost) {
 		json_begin_object(j, "live");
 		json_int(j, "watched_ns", cost->watched_ns);
@@ -268,10 +269,10 @@ static void print_json(struct top_command *c, struct sonde_run *run, const struc
 		json_str(j, "notice", cost->notice);
 		json_end(j);
 	}
-	json_rows(j, "cpus", run, top, TOP_CPU);
-	json_rows(j, "vms", run, top, TOP_VM);
-	json_rows(j, "vcpus", run, top, TOP_VCPU);
-	json_rows(j, "threads", run, top, TOP_THREAD);
+	json_rows(j, "cpus", history, top, TOP_CPU);
+	json_rows(j, "vms", history, top, TOP_VM);
+	json_rows(j, "vcpus", history, top, TOP_VCPU);
+	json_rows(j, "threads", history, top, TOP_THREAD);
 	json_end(j);
 	fflush(j->out);
 }
@@ -286,21 +287,21 @@ static bool wait_in_batch(int ms, void *data)
 }
 
 /* One window, told; 0 or -errno. */
-static int tell(struct top_command *c, struct sonde_run *run, int64_t begin, int64_t end,
+static int tell(struct top_command *c, struct sonde_history *history, int64_t begin, int64_t end,
 		const struct live_window *w, struct error *err)
 {
 	char about[256];
 	struct top top;
-	int ret = top_make(&top, run, begin, end, order_of(c), threads_max(c), err);
+	int ret = top_make(&top, history, begin, end, order_of(c), threads_max(c), err);
 
 	if (ret)
 		return ret;
 	if (w)
 		about_live(w, about, sizeof(about));
 	else
-		about_run(run, &top, about, sizeof(about));
+		about_run(history, &top, about, sizeof(about));
 	if (is_json(c->inv))
-		print_json(c, run, &top, w ? &w->cost : NULL);
+		print_json(c, history, &top, w ? &w->cost : NULL);
 	else
 		print_text(c, &top, about);
 	c->windows++;
@@ -319,7 +320,7 @@ static int batch_live(struct top_command *c, struct error *err)
 
 		ret = live_window(c->live, c->length_ns, &wait, &w, err);
 		if (!ret)
-			ret = tell(c, w.run, w.begin, w.end, &w, err);
+			ret = tell(c, w.history, w.begin, w.end, &w, err);
 		if (!ret && strcmp(said, w.cost.notice) && !c->inv->common.quiet)
 			complain(c->inv, EXIT_DONE, "%s", w.cost.notice);
 		if (!ret)
@@ -338,7 +339,7 @@ static int batch_run(struct top_command *c, int64_t begin, int64_t end, struct e
 
 		if (signals_interrupted())
 			return -EINTR;
-		ret = tell(c, c->run, begin, next, NULL, err);
+		ret = tell(c, c->history, begin, next, NULL, err);
 		begin = next;
 	}
 	return ret;
@@ -369,10 +370,10 @@ static int next_window(void *data, bool (*wait)(int ms, void *wait_data), void *
 	int ret = live_window(c->live, c->length_ns, &live_wait, &w, err);
 
 	if (!ret)
-		ret = top_make(&out->top, w.run, w.begin, w.end, order, threads_max(c), err);
+		ret = top_make(&out->top, w.history, w.begin, w.end, order, threads_max(c), err);
 	if (ret)
 		return ret;
-	out->ticks_are_ns = sonde_run_ticks_are_ns(w.run);
+	out->ticks_are_ns = sonde_history_ticks_are_ns(w.history);
 	about_live(&w, out->about, sizeof(out->about));
 	snprintf(out->notice, sizeof(out->notice), "%s", w.cost.notice);
 	return 0;
@@ -382,12 +383,12 @@ static int window_at(void *data, int64_t begin, int64_t end, enum top_order orde
 		     struct top_window *out, struct error *err)
 {
 	struct top_command *c = data;
-	int ret = top_make(&out->top, c->run, begin, end, order, threads_max(c), err);
+	int ret = top_make(&out->top, c->history, begin, end, order, threads_max(c), err);
 
 	if (ret)
 		return ret;
-	out->ticks_are_ns = sonde_run_ticks_are_ns(c->run);
-	about_run(c->run, &out->top, out->about, sizeof(out->about));
+	out->ticks_are_ns = sonde_history_ticks_are_ns(c->history);
+	about_run(c->history, &out->top, out->about, sizeof(out->about));
 	return 0;
 }
 
@@ -429,7 +430,7 @@ static enum exit_code show(struct top_command *c)
 	int64_t begin = 0, end = 0;
 	int ret;
 
-	if (c->run && !get_window(c->inv, c->run, &begin, &end))
+	if (c->history && !get_window(c->inv, c->history, &begin, &end))
 		return EXIT_USAGE;
 	ret = c->screen ? on_screen(c, begin, end, &err) : batch(c, begin, end, &err);
 	if (ret == -EINTR || signals_interrupted())
@@ -451,14 +452,14 @@ static enum exit_code run_top(const struct invocation *inv)
 		return complain(inv, EXIT_USAGE, "--time is for a history; name its file");
 	c.length_ns = figure_round(seconds * 1e9);
 	if (recorded) {
-		code = open_input(inv, &c.run);
+		code = open_input(inv, &c.history);
 		if (code)
 			return code;
 	} else if (live_open(&c.live, &err)) {
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	}
 	code = show(&c);
-	sonde_run_close(c.run);
+	sonde_history_close(c.history);
 	live_close(c.live);
 	return code;
 }

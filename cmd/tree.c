@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde tree: machines with their CPUs, containers and the VMs inside them. */
 #include "cmd/common/command.h"
-#include "report/facts.h"
+#include "report/rows.h"
 #include "report/moment.h"
 #include "base/units.h"
 
@@ -27,21 +27,21 @@ struct counts {
 	int64_t *per_machine; /* owned: all threads of a machine */
 };
 
-static bool count_threads(const struct sonde_run *run, struct counts *c)
+static bool count_threads(const struct sonde_history *history, struct counts *c)
 {
-	c->per_ns = calloc((size_t)sonde_nr_pid_ns(run) + 1, sizeof(*c->per_ns));
-	c->per_machine = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*c->per_machine));
+	c->per_ns = calloc((size_t)sonde_nr_pid_ns(history) + 1, sizeof(*c->per_ns));
+	c->per_machine = calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*c->per_machine));
 	if (!c->per_ns || !c->per_machine)
 		return false;
-	for (int64_t row = 0; row < sonde_nr_threads(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_threads(history); row++) {
 		struct sonde_thread t;
 
-		sonde_thread_get(run, row, &t);
+		sonde_thread_get(history, row, &t);
 		if (t.tid == 0) /* idle tasks */
 			continue;
-		if (t.machine < sonde_nr_machines(run))
+		if (t.machine < sonde_nr_machines(history))
 			c->per_machine[t.machine]++;
-		if (t.pid_ns >= 0 && t.pid_ns < sonde_nr_pid_ns(run))
+		if (t.pid_ns >= 0 && t.pid_ns < sonde_nr_pid_ns(history))
 			c->per_ns[t.pid_ns]++;
 	}
 	return true;
@@ -55,7 +55,7 @@ static void counts_release(struct counts *c)
 
 /* True for namespaces that hang directly below @parent: row, or -1 for the machine's first.  One
  * whose parent is not known hangs there, too. */
-static bool is_container_in(const struct sonde_run *run, const struct sonde_pid_ns *ns,
+static bool is_container_in(const struct sonde_history *history, const struct sonde_pid_ns *ns,
 			    int64_t parent)
 {
 	struct sonde_pid_ns above;
@@ -64,13 +64,13 @@ static bool is_container_in(const struct sonde_run *run, const struct sonde_pid_
 		return false;
 	if (parent >= 0 || ns->parent < 0)
 		return ns->parent == parent;
-	return !sonde_pid_ns_get(run, ns->parent, &above) && !above.level;
+	return !sonde_pid_ns_get(history, ns->parent, &above) && !above.level;
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
 struct tree {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct table *table;
 	struct counts counts;
 	const struct tree_options *opt;
@@ -91,19 +91,19 @@ static int add_line(struct tree *t, int parent, const char *what, int64_t thread
 
 static void add_threads(struct tree *t, int parent, unsigned machine, int64_t ns)
 {
-	for (int64_t row = 0; t->opt->threads && row < sonde_nr_threads(t->run); row++) {
+	for (int64_t row = 0; t->opt->threads && row < sonde_nr_threads(t->history); row++) {
 		struct sonde_thread thread;
 		struct sonde_pid_ns its;
 		char label[80], notes[80];
 		bool contained;
 
-		sonde_thread_get(t->run, row, &thread);
+		sonde_thread_get(t->history, row, &thread);
 		if (thread.machine != machine || thread.tid == 0)
 			continue;
-		contained = !sonde_pid_ns_get(t->run, thread.pid_ns, &its) && its.parent >= 0;
+		contained = !sonde_pid_ns_get(t->history, thread.pid_ns, &its) && its.parent >= 0;
 		if (ns >= 0 ? thread.pid_ns != ns : contained)
 			continue;
-		sonde_thread_label(t->run, row, label, sizeof(label));
+		sonde_thread_label(t->history, row, label, sizeof(label));
 		snprintf(notes, sizeof(notes), "process %" PRId64, thread.pid);
 		add_line(t, parent, label, -1, thread.pid >= 0 ? notes : "");
 	}
@@ -111,15 +111,15 @@ static void add_threads(struct tree *t, int parent, unsigned machine, int64_t ns
 
 static void add_containers(struct tree *t, int parent_line, unsigned machine, int64_t parent_ns)
 {
-	for (int64_t row = 0; row < sonde_nr_pid_ns(t->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_pid_ns(t->history); row++) {
 		struct sonde_pid_ns ns;
 		char label[80], notes[64];
 		int line;
 
-		sonde_pid_ns_get(t->run, row, &ns);
-		if (ns.machine != machine || !is_container_in(t->run, &ns, parent_ns))
+		sonde_pid_ns_get(t->history, row, &ns);
+		if (ns.machine != machine || !is_container_in(t->history, &ns, parent_ns))
 			continue;
-		sonde_pid_ns_label(t->run, row, label, sizeof(label));
+		sonde_pid_ns_label(t->history, row, label, sizeof(label));
 		snprintf(notes, sizeof(notes), "container, level %u%s", ns.level,
 			 ns.parent < 0 && ns.level == 1 ? " or deeper" : "");
 		line = add_line(t, parent_line, label, t->counts.per_ns[row], notes);
@@ -134,10 +134,11 @@ static void vcpu_notes(struct tree *t, int64_t thread, char *notes, size_t room)
 	char label[80], when[UNIT_TEXT], ended[UNIT_TEXT + 16] = "";
 	struct sonde_thread th;
 
-	sonde_thread_label(t->run, thread, label, sizeof(label));
-	if (!sonde_thread_get(t->run, thread, &th) && th.end >= 0 && th.end < sonde_run_end(t->run))
+	sonde_thread_label(t->history, thread, label, sizeof(label));
+	if (!sonde_thread_get(t->history, thread, &th) && th.end >= 0 &&
+	    th.end < sonde_history_end(t->history))
 		snprintf(ended, sizeof(ended), ", ended at %s",
-			 unit_time(when, th.end, sonde_run_ticks_are_ns(t->run)));
+			 unit_time(when, th.end, sonde_history_ticks_are_ns(t->history)));
 	snprintf(notes, room, "vCPU: thread %.*s%s", (int)strcspn(label, "="), label, ended);
 }
 
@@ -146,14 +147,14 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 	int number = INT_MIN;
 	int64_t row;
 
-	while ((row = sonde_next_cpu(t->run, machine, number)) >= 0) {
+	while ((row = sonde_next_cpu(t->history, machine, number)) >= 0) {
 		struct sonde_machine m;
 		struct sonde_cpu cpu;
 		char label[32], notes[160] = "";
 
-		sonde_cpu_get(t->run, row, &cpu);
+		sonde_cpu_get(t->history, row, &cpu);
 		number = cpu.number;
-		sonde_machine_get(t->run, machine, &m);
+		sonde_machine_get(t->history, machine, &m);
 		if (cpu.number >= 0)
 			snprintf(label, sizeof(label), "cpu %d", cpu.number);
 		else
@@ -162,20 +163,20 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 			vcpu_notes(t, cpu.host_thread, notes, sizeof(notes));
 		else if (m.parent >= 0)
 			snprintf(notes, sizeof(notes), "vCPU: thread not known");
-		else if (outermost_of(t->run) == OUTERMOST_VM)
+		else if (outermost_of(t->history) == OUTERMOST_VM)
 			snprintf(notes, sizeof(notes), "vCPU: its host has no trace");
-		else if (outermost_of(t->run) == OUTERMOST_PHYSICAL)
+		else if (outermost_of(t->history) == OUTERMOST_PHYSICAL)
 			snprintf(notes, sizeof(notes), "physical CPU");
 		add_line(t, parent, label, -1, notes);
 	}
 }
 
 /* Whether a thread of its host runs a vCPU of it. */
-static bool has_thread(const struct sonde_run *run, int64_t machine)
+static bool has_thread(const struct sonde_history *history, int64_t machine)
 {
 	struct sonde_cpu cpu;
 
-	for (int64_t row = 0; !sonde_cpu_get(run, row, &cpu); row++) {
+	for (int64_t row = 0; !sonde_cpu_get(history, row, &cpu); row++) {
 		if (cpu.machine == machine && cpu.host_thread >= 0)
 			return true;
 	}
@@ -183,16 +184,16 @@ static bool has_thread(const struct sonde_run *run, int64_t machine)
 }
 
 /* What the machine is, and how that was found out. */
-static void machine_notes(const struct sonde_run *run, int64_t row, const struct sonde_machine *m,
-			  char *notes, size_t room)
+static void machine_notes(const struct sonde_history *history, int64_t row,
+			  const struct sonde_machine *m, char *notes, size_t room)
 {
 	char process[48] = "", what[80];
 
-	machine_kind_text(run, row, false, what, sizeof(what));
+	machine_kind_text(history, row, false, what, sizeof(what));
 
 	if (m->vm_pid > 0 && m->parent >= 0)
 		snprintf(process, sizeof(process), ", process %" PRId64, m->vm_pid);
-	if (m->parent >= 0 && !m->traced && !m->pid_known && has_thread(run, row))
+	if (m->parent >= 0 && !m->traced && !m->pid_known && has_thread(history, row))
 		snprintf(notes, room,
 			 "%s, not traced, process unknown: may be part of another VM listed here",
 			 what);
@@ -209,18 +210,18 @@ static void add_machine(struct tree *t, int parent_line, int64_t row)
 	char label[96], notes[700];
 	int line;
 
-	sonde_machine_get(t->run, row, &m);
+	sonde_machine_get(t->history, row, &m);
 	snprintf(label, sizeof(label), "%s", m.name);
-	machine_notes(t->run, row, &m, notes, sizeof(notes));
+	machine_notes(t->history, row, &m, notes, sizeof(notes));
 	line = add_line(t, parent_line, label, t->counts.per_machine[row], notes);
 	table_cell_color(t->table, line, 0, "\033[1m");
 	add_cpus(t, line, (unsigned)row);
 	add_threads(t, line, (unsigned)row, -1);
 	add_containers(t, line, (unsigned)row, -1);
-	for (int64_t vm = row + 1; vm < sonde_nr_machines(t->run); vm++) {
+	for (int64_t vm = row + 1; vm < sonde_nr_machines(t->history); vm++) {
 		struct sonde_machine child;
 
-		sonde_machine_get(t->run, vm, &child);
+		sonde_machine_get(t->history, vm, &child);
 		if (child.parent == row)
 			add_machine(t, line, vm);
 	}
@@ -230,7 +231,7 @@ static void add_left_out(struct tree *t)
 {
 	struct sonde_left_out l;
 
-	for (int64_t row = 0; !sonde_left_out_get(t->run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_left_out_get(t->history, row, &l); row++) {
 		char notes[900];
 
 		snprintf(notes, sizeof(notes), "left out, %s: %s", l.path, l.reason);
@@ -244,7 +245,7 @@ static int print_text(const struct invocation *inv, struct tree *t)
 	table_column(t->table, "MACHINE", TABLE_TREE);
 	table_column(t->table, "THREADS", TABLE_RIGHT);
 	table_column(t->table, "WHAT", TABLE_WRAP);
-	if (sonde_nr_machines(t->run))
+	if (sonde_nr_machines(t->history))
 		add_machine(t, TABLE_NO_PARENT, 0);
 	add_left_out(t);
 	return table_print(t->table);
@@ -255,11 +256,11 @@ static int print_text(const struct invocation *inv, struct tree *t)
 static void json_containers(struct json *j, struct tree *t, unsigned machine, int64_t parent_ns)
 {
 	json_begin_array(j, "containers");
-	for (int64_t row = 0; row < sonde_nr_pid_ns(t->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_pid_ns(t->history); row++) {
 		struct sonde_pid_ns ns;
 
-		sonde_pid_ns_get(t->run, row, &ns);
-		if (ns.machine != machine || !is_container_in(t->run, &ns, parent_ns))
+		sonde_pid_ns_get(t->history, row, &ns);
+		if (ns.machine != machine || !is_container_in(t->history, &ns, parent_ns))
 			continue;
 		json_begin_object(j, NULL);
 		json_uint(j, "inum", ns.inum);
@@ -280,14 +281,14 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 	int64_t c;
 
 	json_begin_object(j, NULL);
-	json_machine_members(j, t->run, row);
-	json_str(j, "vm_name", sonde_identity_of(t->run, row, "vm_name"));
+	json_machine_members(j, t->history, row);
+	json_str(j, "vm_name", sonde_identity_of(t->history, row, "vm_name"));
 	json_int(j, "threads", t->counts.per_machine[row]);
 	json_begin_array(j, "cpus");
-	while ((c = sonde_next_cpu(t->run, (unsigned)row, number)) >= 0) {
+	while ((c = sonde_next_cpu(t->history, (unsigned)row, number)) >= 0) {
 		struct sonde_cpu cpu;
 
-		sonde_cpu_get(t->run, c, &cpu);
+		sonde_cpu_get(t->history, c, &cpu);
 		number = cpu.number;
 		json_begin_object(j, NULL);
 		json_int(j, "cpu", cpu.number);
@@ -297,16 +298,16 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 	json_end(j);
 	json_containers(j, t, (unsigned)row, -1);
 	json_begin_array(j, "vms");
-	for (int64_t vm = row + 1; vm < sonde_nr_machines(t->run); vm++) {
+	for (int64_t vm = row + 1; vm < sonde_nr_machines(t->history); vm++) {
 		struct sonde_machine child;
 
-		sonde_machine_get(t->run, vm, &child);
+		sonde_machine_get(t->history, vm, &child);
 		if (child.parent == row && j->depth + 4 < JSON_DEPTH_MAX)
 			json_tree(j, t, vm);
 	}
 	json_end(j);
 	if (!row)
-		json_left_out(j, t->run, sonde_nr_left_outs(t->run));
+		json_left_out(j, t->history, sonde_nr_left_outs(t->history));
 	json_end(j);
 }
 
@@ -314,7 +315,7 @@ static int print_json(const struct invocation *inv, struct tree *t)
 {
 	struct json j = {.out = inv->screen.out, .flat = JSON_DEPTH_MAX};
 
-	if (sonde_nr_machines(t->run))
+	if (sonde_nr_machines(t->history))
 		json_tree(&j, t, 0);
 	return 0;
 }
@@ -322,15 +323,15 @@ static int print_json(const struct invocation *inv, struct tree *t)
 static enum exit_code run_tree(const struct invocation *inv)
 {
 	struct tree t = {.opt = inv->values};
-	enum exit_code code = open_input(inv, &t.run);
+	enum exit_code code = open_input(inv, &t.history);
 
 	if (code)
 		return code;
-	if (!count_threads(t.run, &t.counts) ||
+	if (!count_threads(t.history, &t.counts) ||
 	    (is_json(inv) ? print_json(inv, &t) : print_text(inv, &t)))
 		code = complain(inv, EXIT_FAILED, "out of memory");
 	counts_release(&t.counts);
-	sonde_run_close(t.run);
+	sonde_history_close(t.history);
 	return code;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde vms: what the VMs of any number of runs are like, and which are alike. */
+/* sonde vms: what the VMs of any number of histories are like, and which are alike. */
 #include "cmd/common/command.h"
 #include "report/csv.h"
-#include "report/facts.h"
+#include "report/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static const struct option_row option_rows[] = {
 	 "how many VMs (default: all)", 0},
 };
 
-static enum exit_code open_all(const struct invocation *inv, struct sonde_run **runs)
+static enum exit_code open_all(const struct invocation *inv, struct sonde_history **histories)
 {
 	for (int i = 0; i < inv->nr_operands; i++) {
 		struct invocation one = *inv;
@@ -26,7 +26,7 @@ static enum exit_code open_all(const struct invocation *inv, struct sonde_run **
 		one.operands = inv->operands + i;
 		one.nr_operands = 1;
 		ticker_say(inv->ticker, inv->operands[i]);
-		code = open_input(&one, &runs[i]);
+		code = open_input(&one, &histories[i]);
 		ticker_hide(inv->ticker);
 		if (code)
 			return code;
@@ -34,64 +34,66 @@ static enum exit_code open_all(const struct invocation *inv, struct sonde_run **
 	return EXIT_DONE;
 }
 
-static enum exit_code print(const struct invocation *inv, struct sonde_run *run,
-			    const struct sonde_facts *facts)
+static enum exit_code print(const struct invocation *inv, struct sonde_history *history,
+			    const struct sonde_rows *rows)
 {
 	const struct vms_options *opt = inv->values;
-	struct facts_view view = {.rows_max = opt->top};
+	struct rows_view view = {.rows_max = opt->top};
 	struct json j = {.out = inv->screen.out};
 
 	if (is_json(inv)) {
-		facts_json(&j, NULL, run, facts);
+		rows_json(&j, NULL, history, rows);
 		return EXIT_DONE;
 	}
 	if (is_csv(inv)) {
-		facts_csv(inv->screen.out, run, facts);
+		rows_csv(inv->screen.out, history, rows);
 		return EXIT_DONE;
 	}
-	if (!sonde_facts_nr_rows(facts)) {
+	if (!sonde_rows_nr(rows)) {
 		fprintf(inv->screen.out, "there was no VM in %s\n",
 			inv->nr_operands == 1 ? "this history" : "these histories");
 		return EXIT_DONE;
 	}
-	return facts_print(&inv->screen, run, facts, &view)
+	return rows_print(&inv->screen, history, rows, &view)
 		       ? complain(inv, EXIT_FAILED, "out of memory")
 		       : EXIT_DONE;
 }
 
-/* The run whose unit is that of the lengths: in ns if there is one, for the others have none then.
+/* The history whose unit is that of the lengths: in ns if there is one, for the others have none
+ * then.
  */
-static struct sonde_run *run_of_units(const struct invocation *inv, struct sonde_run *const *runs)
+static struct sonde_history *run_of_units(const struct invocation *inv,
+					  struct sonde_history *const *histories)
 {
 	for (int i = 0; i < inv->nr_operands; i++) {
-		if (sonde_run_ticks_are_ns(runs[i]))
-			return runs[i];
+		if (sonde_history_ticks_are_ns(histories[i]))
+			return histories[i];
 	}
-	return runs[0];
+	return histories[0];
 }
 
 static enum exit_code run_vms(const struct invocation *inv)
 {
-	struct sonde_run **runs;
-	struct sonde_facts *facts = NULL;
+	struct sonde_history **histories;
+	struct sonde_rows *rows = NULL;
 	struct sonde_error err = {0};
 	enum exit_code code;
 
 	if (!inv->nr_operands)
 		return complain(inv, EXIT_USAGE, "one history or more are expected");
-	runs = calloc((size_t)inv->nr_operands, sizeof(*runs));
-	if (!runs)
+	histories = calloc((size_t)inv->nr_operands, sizeof(*histories));
+	if (!histories)
 		return complain(inv, EXIT_FAILED, "out of memory");
-	code = open_all(inv, runs);
-	if (!code && sonde_vms(&facts, runs, (const char *const *)inv->operands,
+	code = open_all(inv, histories);
+	if (!code && sonde_vms(&rows, histories, (const char *const *)inv->operands,
 			       (unsigned)inv->nr_operands, &err))
 		code = complain(inv, EXIT_FAILED, "%s", err.text);
 	if (!code)
-		code = print(inv, run_of_units(inv, runs), facts);
-	sonde_facts_free(facts);
+		code = print(inv, run_of_units(inv, histories), rows);
+	sonde_rows_free(rows);
 	for (int i = 0; i < inv->nr_operands; i++)
-		sonde_run_close(runs[i]);
-	free(runs);
+		sonde_history_close(histories[i]);
+	free(histories);
 	return code;
 }
 

@@ -3,7 +3,7 @@
 #include "cmd/common/command.h"
 #include "cmd/common/missing.h"
 #include "cmd/answers/why_text.h"
-#include "report/facts.h"
+#include "report/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,18 +25,18 @@ static const struct option_row option_rows[] = {
 
 static void find_columns(struct question *q)
 {
-	q->text = sonde_facts_column(q->facts, "text");
-	q->cost = sonde_facts_column(q->facts, "cost");
-	q->begin = sonde_facts_column(q->facts, "begin");
-	q->end = sonde_facts_column(q->facts, "end");
-	q->kind = sonde_facts_column(q->facts, "kind");
-	q->machine = sonde_facts_column(q->facts, "machine");
-	q->vcpu = sonde_facts_column(q->facts, "vcpu");
-	q->thread = sonde_facts_column(q->facts, "thread");
-	q->culprit = sonde_facts_column(q->facts, "culprit");
-	q->culprit_time = sonde_facts_column(q->facts, "culprit_time");
-	q->count = sonde_facts_column(q->facts, "count");
-	q->cause = sonde_facts_column(q->facts, "cause");
+	q->text = sonde_rows_column(q->rows, "text");
+	q->cost = sonde_rows_column(q->rows, "cost");
+	q->begin = sonde_rows_column(q->rows, "begin");
+	q->end = sonde_rows_column(q->rows, "end");
+	q->kind = sonde_rows_column(q->rows, "kind");
+	q->machine = sonde_rows_column(q->rows, "machine");
+	q->vcpu = sonde_rows_column(q->rows, "vcpu");
+	q->thread = sonde_rows_column(q->rows, "thread");
+	q->culprit = sonde_rows_column(q->rows, "culprit");
+	q->culprit_time = sonde_rows_column(q->rows, "culprit_time");
+	q->count = sonde_rows_column(q->rows, "count");
+	q->cause = sonde_rows_column(q->rows, "cause");
 }
 
 /* @inner is in @outer, or it is that. */
@@ -44,7 +44,7 @@ static bool is_around(const struct question *q, int64_t outer, int64_t inner)
 {
 	struct sonde_machine m;
 
-	while (inner >= 0 && inner != outer && !sonde_machine_get(q->run, inner, &m))
+	while (inner >= 0 && inner != outer && !sonde_machine_get(q->history, inner, &m))
 		inner = m.parent;
 	return inner == outer;
 }
@@ -59,7 +59,7 @@ static bool is_task(const struct question *q, int64_t thread)
 	struct sonde_thread t;
 	char label[80];
 
-	if (sonde_thread_get(q->run, thread, &t))
+	if (sonde_thread_get(q->history, thread, &t))
 		return false;
 	snprintf(label, sizeof(label), "%s[%" PRId64 "]", t.comm, t.tid);
 	return !strcmp(t.comm, q->task) || !strcmp(label, q->task);
@@ -83,10 +83,10 @@ static bool concerns_task(const struct question *q, size_t row)
 	bool of_around =
 		!strcmp(what, "cpus") || !strcmp(what, "lost") || !strcmp(what, "problems");
 
-	for (int64_t i = 0; i < sonde_nr_threads(q->run); i++) {
+	for (int64_t i = 0; i < sonde_nr_threads(q->history); i++) {
 		struct sonde_thread t;
 
-		if (!is_task(q, i) || sonde_thread_get(q->run, i, &t) ||
+		if (!is_task(q, i) || sonde_thread_get(q->history, i, &t) ||
 		    (q->vm >= 0 && !is_inside(q, t.machine)))
 			continue;
 		if (t.machine == machine || (of_around && is_around(q, machine, t.machine)))
@@ -120,12 +120,12 @@ static void print_json(const struct invocation *inv, const struct question *q, i
 	json_begin_object(&j, NULL);
 	json_int(&j, "begin", begin);
 	json_int(&j, "end", end);
-	json_bool(&j, "ticks_are_ns", sonde_run_ticks_are_ns(q->run));
-	missing_json(&j, q->run, begin, end);
+	json_bool(&j, "ticks_are_ns", sonde_history_ticks_are_ns(q->history));
+	missing_json(&j, q->history, begin, end);
 	json_begin_array(&j, "why");
-	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(q->rows); row++) {
 		if (verdict_is_wanted(q, row))
-			facts_json_row(&j, q->run, q->facts, row);
+			rows_json_row(&j, q->history, q->rows, row);
 	}
 	json_end(&j);
 	json_end(&j);
@@ -154,7 +154,7 @@ static bool parse_length(const char *text, int64_t *out)
 
 static bool task_exists(const struct question *q)
 {
-	for (int64_t row = 0; row < sonde_nr_threads(q->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_threads(q->history); row++) {
 		if (is_task(q, row))
 			return true;
 	}
@@ -171,7 +171,7 @@ static enum exit_code read_question(const struct invocation *inv, struct questio
 			"--slower-than: \"%s\" is no length of time; write 10ms, 500us or 1.5s",
 			opt->slower_than);
 	if (opt->vm) {
-		q->vm = sonde_find_machine(q->run, opt->vm);
+		q->vm = sonde_find_machine(q->history, opt->vm);
 		if (q->vm < 0)
 			return complain(inv, EXIT_USAGE,
 					"--vm: there is no machine \"%s\"; sonde tree lists them",
@@ -195,10 +195,10 @@ static enum exit_code answer(const struct invocation *inv, struct question *q)
 
 	if (code)
 		return code;
-	if (!get_window(inv, q->run, &begin, &end))
+	if (!get_window(inv, q->history, &begin, &end))
 		return EXIT_USAGE;
 	ticker_say(inv->ticker, "why");
-	sonde_facts_get(&q->facts, q->run, opt->slower_than ? "delay" : "why", begin, end, &err);
+	sonde_rows_get(&q->rows, q->history, opt->slower_than ? "delay" : "why", begin, end, &err);
 	ticker_hide(inv->ticker);
 	if (err.code)
 		return complain(inv, EXIT_FAILED, "%s", err.text);
@@ -207,19 +207,19 @@ static enum exit_code answer(const struct invocation *inv, struct question *q)
 		print_json(inv, q, begin, end);
 	else
 		why_print_text(inv, q, begin, end);
-	sonde_facts_free(q->facts);
+	sonde_rows_free(q->rows);
 	return EXIT_DONE;
 }
 
 static enum exit_code run_why(const struct invocation *inv)
 {
 	struct question q = {.vm = -1};
-	enum exit_code code = open_input(inv, &q.run);
+	enum exit_code code = open_input(inv, &q.history);
 
 	if (code)
 		return code;
 	code = answer(inv, &q);
-	sonde_run_close(q.run);
+	sonde_history_close(q.history);
 	return code;
 }
 

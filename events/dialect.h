@@ -22,6 +22,11 @@ const char *dialect_pick_field(const struct event_slot *slot,
 			       bool (*has)(const char *field, void *data), void *data,
 			       char scratch[static 64]);
 
+/* An event kvm_exit with this field is arm64's, and says nothing of a numbering: it is ISA_ARM64's.
+ */
+#define DIALECT_ARM64_EXIT_FIELD "esr_ec"
+#define DIALECT_EXIT_ISA_SLOT 3
+
 /* LTTng "syscall_entry_openat", "syscall_exit_openat", old "sys_openat", "compat_sys_...":
  * the syscall's own name, or NULL when the event is none. */
 const char *dialect_syscall_name(const char *event);

@@ -6,18 +6,18 @@
 
 #include <stdio.h>
 
-struct sonde_run;
+struct sonde_history;
 
 /*
  * What viewers of time lines have in common: a tree of tracks, and on them slices of time that
- * nest, moments, arrows between them, and values over time.  draw.h draws a run on a canvas; each
- * format of such a viewer is a canvas (perfetto.c, chrome.c).
+ * nest, moments, arrows between them, and values over time.  draw.h draws a history on a canvas;
+ * each format of such a viewer is a canvas (perfetto.c, chrome.c).
  *
  * Tracks are declared first, a parent before its children.  On one track, slices come in order of
  * time, and of two at one time the one that ends comes first; moments, values and different tracks
- * are in no order.  Times are those of the run, in ns.  Nothing is kept but what a format needs per
- * track and per name.  Texts come out of guests and may hold anything; a canvas makes them safe for
- * its format.
+ * are in no order.  Times are those of the history, in ns.  Nothing is kept but what a format needs
+ * per track and per name.  Texts come out of guests and may hold anything; a canvas makes them safe
+ * for its format.
  *
  * Errors are kept, and come out of canvas_close().
  */
@@ -67,9 +67,9 @@ struct canvas {
 	ns_t origin; /* subtracted from all times; 0 unless the format could not hold them */
 };
 
-/* Viewers of both begin where the run does.  NULL: out of memory. */
-struct canvas *perfetto_open(FILE *out, const struct sonde_run *run);
-struct canvas *chrome_open(FILE *out, const struct sonde_run *run);
+/* Viewers of both begin where the history does.  NULL: out of memory. */
+struct canvas *perfetto_open(FILE *out, const struct sonde_history *history);
+struct canvas *chrome_open(FILE *out, const struct sonde_history *history);
 
 /* 0, or the first thing that went wrong: -ENOMEM, or an error of @out. */
 static inline int canvas_close(struct canvas *c)

@@ -7,7 +7,7 @@
 #include "export/canvas.h"
 #include "history/parts/bytes.h"
 #include "report/json.h"
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -286,15 +286,15 @@ static const struct canvas_ops chrome_ops = {
 	.close = close_chrome,
 };
 
-struct canvas *chrome_open(FILE *out, const struct sonde_run *run)
+struct canvas *chrome_open(FILE *out, const struct sonde_history *history)
 {
 	struct chrome *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return NULL;
 	h->canvas = (struct canvas){.ops = &chrome_ops, .out = out};
-	if (sonde_run_begin(run) < 0 || sonde_run_end(run) > EXACT_NS)
-		h->canvas.origin = sonde_run_begin(run);
+	if (sonde_history_begin(history) < 0 || sonde_history_end(history) > EXACT_NS)
+		h->canvas.origin = sonde_history_begin(history);
 	h->json = (struct json){.out = out};
 	json_begin_object(&h->json, NULL);
 	json_str(&h->json, "displayTimeUnit", "ns");

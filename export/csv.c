@@ -2,7 +2,7 @@
 /* Every interval of every row as a line: docs/export.md has the columns. */
 #include "report/csv.h"
 #include "analysis/sched/cpu_users.h"
-#include "query/run.h"
+#include "query/query.h"
 #include "export/rows.h"
 #include "report/moment.h"
 
@@ -11,11 +11,11 @@
 
 struct csv {
 	struct rows rows;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	FILE *out;
 };
 
-/* One row of the run. */
+/* One row of the history. */
 struct line {
 	struct csv *csv;
 	const char *kind;
@@ -36,14 +36,14 @@ static void put_begin(const struct line *l, const struct sonde_interval *i, cons
 /* What the CPU does, and which machine, CPU and thread that is. */
 static void put_context(const struct line *l, const struct sonde_interval *i)
 {
-	struct sonde_run *run = l->csv->run;
+	struct sonde_history *history = l->csv->history;
 	FILE *out = l->csv->out;
 	struct sonde_context c;
 	struct sonde_machine m;
 	struct sonde_thread t;
 	char label[200];
 
-	if (!i->value || sonde_context_get(run, (int64_t)i->value - 1, &c)) {
+	if (!i->value || sonde_context_get(history, (int64_t)i->value - 1, &c)) {
 		put_begin(l, i, "unknown");
 		fputs(",,,,\n", out);
 		return;
@@ -52,13 +52,13 @@ static void put_context(const struct line *l, const struct sonde_interval *i)
 	context_mode_label(&c, label, sizeof(label));
 	csv_text(out, label[strcspn(label, " ")] ? strchr(label, ' ') + 1 : "");
 	fputc(',', out);
-	csv_text(out, sonde_machine_get(run, c.machine, &m) ? "" : m.name);
+	csv_text(out, sonde_machine_get(history, c.machine, &m) ? "" : m.name);
 	fprintf(out, ",%d,", c.cpu);
-	if (!sonde_thread_get(run, c.thread, &t)) {
-		sonde_thread_label(run, c.thread, label, sizeof(label));
+	if (!sonde_thread_get(history, c.thread, &t)) {
+		sonde_thread_label(history, c.thread, label, sizeof(label));
 		csv_text(out, label);
 		fputc(',', out);
-		container_text(run, c.thread, label, sizeof(label));
+		container_text(history, c.thread, label, sizeof(label));
 		csv_text(out, label);
 	} else {
 		fputc(',', out);
@@ -83,16 +83,18 @@ static int put_cpus(struct csv *c, const struct piece *p)
 {
 	int ret = 0;
 
-	for (int64_t row = 0; row < sonde_nr_cpus(c->run) && !ret; row++) {
+	for (int64_t row = 0; row < sonde_nr_cpus(c->history) && !ret; row++) {
 		struct line l = {.csv = c, .kind = "cpu"};
 
-		sonde_cpu_label(c->run, row, l.label, sizeof(l.label));
+		sonde_cpu_label(c->history, row, l.label, sizeof(l.label));
 		if (rows_has_cpu(&c->rows, row))
-			ret = rows_walk(&c->rows, p, c->run->cpu_attrs[row][CPU_RUNS], each, &l);
+			ret = rows_walk(&c->rows, p, c->history->cpu_attrs[row][CPU_RUNS], each,
+					&l);
 		l.kind = "vcpu";
 		l.state_name = vcpu_state_name;
 		if (!ret && rows_has_vcpu(&c->rows, row))
-			ret = rows_walk(&c->rows, p, c->run->cpu_attrs[row][CPU_STATE], each, &l);
+			ret = rows_walk(&c->rows, p, c->history->cpu_attrs[row][CPU_STATE], each,
+					&l);
 	}
 	return ret;
 }
@@ -109,8 +111,8 @@ static int put_threads(struct csv *c, const struct piece *p)
 
 		if (!rows_lives_in(t, p))
 			continue;
-		sonde_machine_get(c->run, t->machine, &m);
-		sonde_thread_label(c->run, t->thread, label, sizeof(label));
+		sonde_machine_get(c->history, t->machine, &m);
+		sonde_thread_label(c->history, t->thread, label, sizeof(label));
 		snprintf(l.label, sizeof(l.label), "%.70s: %s", m.name, label);
 		ret = rows_walk(&c->rows, p, t->state, each, &l);
 	}
@@ -127,10 +129,11 @@ static int put_piece(const struct piece *p, void *data)
 	return ret ? ret : rows_output(&c->rows, c->out);
 }
 
-int export_csv(FILE *out, struct sonde_run *run, const struct export_options *o, struct error *err)
+int export_csv(FILE *out, struct sonde_history *history, const struct export_options *o,
+	       struct error *err)
 {
-	struct csv c = {.run = run, .out = out};
-	int ret = rows_init(&c.rows, run, o);
+	struct csv c = {.history = history, .out = out};
+	int ret = rows_init(&c.rows, history, o);
 
 	fputs("kind,row,begin,end,length,state,detail,machine,cpu,thread,container\n", out);
 	if (!ret)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fused run as a trace in the Common Trace Format, 1.8: an event for each change of what a CPU
- * runs and of what vCPUs and threads do.  A stream for each CPU of each machine, one for each
+/* The fused history as a trace in the Common Trace Format, 1.8: an event for each change of what a
+ * CPU runs and of what vCPUs and threads do.  A stream for each CPU of each machine, one for each
  * machine's threads, and one for losses. */
 #include "export/ctf.h"
 #include "base/figure.h"
@@ -11,6 +11,7 @@
 #include "report/moment.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ struct change {
 
 struct ctf {
 	struct rows rows;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	const char *dir;
 	ns_t origin;
 	struct ctf_stream *cpus;    /* owned, per CPU row */
@@ -46,7 +47,7 @@ struct row {
 static bool each_run(const struct sonde_interval *i, void *data)
 {
 	const struct row *row = data;
-	struct sonde_run *run = row->ctf->run;
+	struct sonde_history *history = row->ctf->history;
 	struct ctf_stream *s = &row->ctf->cpus[row->cpu];
 	struct sonde_context c;
 	char thread[200] = "", container[200] = "";
@@ -54,15 +55,15 @@ static bool each_run(const struct sonde_interval *i, void *data)
 	struct sonde_thread t;
 	bool has_thread;
 
-	if (sonde_context_get(run, (int64_t)i->value - 1, &c) ||
-	    sonde_machine_get(run, c.machine, &m)) {
+	if (sonde_context_get(history, (int64_t)i->value - 1, &c) ||
+	    sonde_machine_get(history, c.machine, &m)) {
 		c = (struct sonde_context){.cpu = -1, .thread = -1, .detail_text = ""};
 		m.name = "";
 	}
-	has_thread = !sonde_thread_get(run, c.thread, &t);
+	has_thread = !sonde_thread_get(history, c.thread, &t);
 	if (has_thread)
-		sonde_thread_label(run, c.thread, thread, sizeof(thread));
-	container_text(run, c.thread, container, sizeof(container));
+		sonde_thread_label(history, c.thread, thread, sizeof(thread));
+	container_text(history, c.thread, container, sizeof(container));
 	ctf_event(s, i->begin, CTF_RUNS);
 	ctf_text(s, m.name);
 	ctf_i32(s, c.cpu);
@@ -90,14 +91,14 @@ static int put_cpus(struct ctf *c, const struct piece *p)
 {
 	int ret = 0;
 
-	for (int64_t cpu = 0; cpu < sonde_nr_cpus(c->run) && !ret; cpu++) {
-		const attr_t *attrs = c->run->cpu_attrs[cpu];
+	for (int64_t cpu = 0; cpu < sonde_nr_cpus(c->history) && !ret; cpu++) {
+		const attr_t *attrs = c->history->cpu_attrs[cpu];
 		struct row row = {.ctf = c, .cpu = cpu};
 		struct sonde_machine m;
 		struct sonde_cpu of;
 
-		sonde_cpu_get(c->run, cpu, &of);
-		sonde_machine_get(c->run, of.machine, &m);
+		sonde_cpu_get(c->history, cpu, &of);
+		sonde_machine_get(c->history, of.machine, &m);
 		row.machine = m.name;
 		if (rows_has_cpu(&c->rows, cpu))
 			ret = rows_walk(&c->rows, p, attrs[CPU_RUNS], each_run, &row);
@@ -140,8 +141,8 @@ static int put_change(struct ctf *c, const struct change *change)
 	struct sonde_machine m;
 	char label[200];
 
-	sonde_machine_get(c->run, row->machine, &m);
-	sonde_thread_label(c->run, row->thread, label, sizeof(label));
+	sonde_machine_get(c->history, row->machine, &m);
+	sonde_thread_label(c->history, row->thread, label, sizeof(label));
 	ctf_event(s, change->t, CTF_THREAD_STATE);
 	ctf_text(s, m.name);
 	ctf_text(s, label);
@@ -184,7 +185,7 @@ static void put_loss(struct ctf *c, struct ctf_stream *s, const struct sonde_los
 {
 	struct sonde_machine m;
 
-	sonde_machine_get(c->run, l->machine, &m);
+	sonde_machine_get(c->history, l->machine, &m);
 	ctf_event(s, l->begin, CTF_LOSS);
 	ctf_text(s, m.name);
 	ctf_i32(s, l->cpu);
@@ -222,7 +223,8 @@ static int put_piece(const struct piece *p, void *data)
 /* A machine's name may hold anything: files go by numbers. */
 static int open_streams(struct ctf *c)
 {
-	size_t cpus = (size_t)sonde_nr_cpus(c->run), machines = (size_t)sonde_nr_machines(c->run);
+	size_t cpus = (size_t)sonde_nr_cpus(c->history),
+	       machines = (size_t)sonde_nr_machines(c->history);
 
 	c->cpus = calloc(cpus + 1, sizeof(*c->cpus));
 	c->threads = calloc(machines + 1, sizeof(*c->threads));
@@ -232,13 +234,13 @@ static int open_streams(struct ctf *c)
 		struct ctf_stream *s = &c->cpus[i];
 		struct sonde_cpu cpu;
 
-		sonde_cpu_get(c->run, (int64_t)i, &cpu);
+		sonde_cpu_get(c->history, (int64_t)i, &cpu);
 		*s = (struct ctf_stream){.dir = c->dir,
 					 .class = cpu_is_physical(&cpu) ? CTF_CPU : CTF_VCPU,
 					 .cpu = (uint32_t)cpu.number,
 					 .origin = c->origin};
-		snprintf(s->name, sizeof(s->name), "machine%u_cpu%d_%zu", cpu.machine, cpu.number,
-			 i);
+		snprintf(s->name, sizeof(s->name), "machine%" PRId64 "_cpu%d_%zu", cpu.machine,
+			 cpu.number, i);
 	}
 	for (size_t m = 0; m < machines; m++) {
 		c->threads[m] = (struct ctf_stream){
@@ -253,12 +255,12 @@ static int close_streams(struct ctf *c)
 	ns_t end = c->rows.options->end;
 	int ret = 0;
 
-	for (int64_t i = 0; c->cpus && i < sonde_nr_cpus(c->run); i++) {
+	for (int64_t i = 0; c->cpus && i < sonde_nr_cpus(c->history); i++) {
 		int closed = ctf_close(&c->cpus[i], end);
 
 		ret = ret ? ret : closed;
 	}
-	for (int64_t m = 0; c->threads && m < sonde_nr_machines(c->run); m++) {
+	for (int64_t m = 0; c->threads && m < sonde_nr_machines(c->history); m++) {
 		int closed = ctf_close(&c->threads[m], end);
 
 		ret = ret ? ret : closed;
@@ -280,7 +282,7 @@ static int put_metadata(const struct ctf *c)
 	out = fopen(path, "we");
 	if (!out)
 		return -errno;
-	ctf_metadata(out, c->run, o->begin, o->end, c->origin);
+	ctf_metadata(out, c->history, o->begin, o->end, c->origin);
 	if (ferror(out))
 		ret = -EIO;
 	if (fclose(out) && !ret)
@@ -288,11 +290,11 @@ static int put_metadata(const struct ctf *c)
 	return ret;
 }
 
-int export_ctf(const char *dir, struct sonde_run *run, const struct export_options *o,
+int export_ctf(const char *dir, struct sonde_history *history, const struct export_options *o,
 	       struct error *err)
 {
-	struct ctf c = {.run = run, .dir = dir, .origin = o->begin < 0 ? o->begin : 0};
-	int ret = rows_init(&c.rows, run, o), closed;
+	struct ctf c = {.history = history, .dir = dir, .origin = o->begin < 0 ? o->begin : 0};
+	int ret = rows_init(&c.rows, history, o), closed;
 
 	if (!ret)
 		ret = open_streams(&c);

@@ -6,10 +6,10 @@
 
 #include <stdio.h>
 
-struct sonde_run;
+struct sonde_history;
 
 /* Writes the metadata of the streams of ctf_stream.h: TSDL, the language of CTF 1.8.  @origin is
  * what was subtracted from times. */
-void ctf_metadata(FILE *out, struct sonde_run *run, ns_t begin, ns_t end, ns_t origin);
+void ctf_metadata(FILE *out, struct sonde_history *history, ns_t begin, ns_t end, ns_t origin);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/ctf.h"
+#include "query/counts.h"
 #include "export/ctf_stream.h"
 #include "export/rows.h"
 #include "model/context.h"
 #include "report/safe.h"
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 #include "sonde/sonde.h"
 
 #include <inttypes.h>
@@ -35,29 +36,29 @@ static void put_env(FILE *out, const char *key, const char *text)
 /* ---- what the trace is --------------------------------------------------------------------- */
 
 /* How well each machine's times are known. */
-static void put_clock_bounds(FILE *out, struct sonde_run *run, ns_t begin, ns_t end)
+static void put_clock_bounds(FILE *out, struct sonde_history *history, ns_t begin, ns_t end)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
-	if (sonde_facts_get(&f, run, "clock", begin, end, NULL))
+	if (sonde_rows_get(&f, history, "clock", begin, end, NULL))
 		return;
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		int64_t machine =
-			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "machine")).i;
+			sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, "machine")).i;
 		struct sonde_machine m;
 		char key[60];
 
-		sonde_machine_get(run, machine, &m);
+		sonde_machine_get(history, machine, &m);
 		snprintf(key, sizeof(key), "machine_%" PRId64 "_clock_method", machine);
 		put_env(out, key,
-			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "method")).s);
+			sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, "method")).s);
 		fprintf(out, "\tmachine_%" PRId64 "_clock_bound_ns = %" PRId64 ";\n", machine,
-			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "bound")).i);
+			sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, "bound")).i);
 	}
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
-static void put_environment(FILE *out, struct sonde_run *run, ns_t begin, ns_t end)
+static void put_environment(FILE *out, struct sonde_history *history, ns_t begin, ns_t end)
 {
 	char key[60];
 
@@ -65,28 +66,28 @@ static void put_environment(FILE *out, struct sonde_run *run, ns_t begin, ns_t e
 	put_env(out, "domain", "sonde");
 	put_env(out, "tracer_name", "sonde export");
 	put_env(out, "sonde_version", sonde_version());
-	put_env(out, "run", sonde_run_path(run));
-	put_env(out, "run_is_whole", sonde_run_complete(run) ? "yes" : "no");
-	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
+	put_env(out, "run", sonde_history_path(history));
+	put_env(out, "run_is_whole", sonde_history_complete(history) ? "yes" : "no");
+	for (int64_t row = 0; row < sonde_nr_machines(history); row++) {
 		struct sonde_machine m;
 
-		sonde_machine_get(run, row, &m);
+		sonde_machine_get(history, row, &m);
 		snprintf(key, sizeof(key), "machine_%" PRId64, row);
 		put_env(out, key, m.name);
-		fprintf(out, "\tmachine_%" PRId64 "_parent = %d;\n", row, m.parent);
+		fprintf(out, "\tmachine_%" PRId64 "_parent = %" PRId64 ";\n", row, m.parent);
 	}
-	put_clock_bounds(out, run, begin, end);
+	put_clock_bounds(out, history, begin, end);
 	fputs("};\n\n", out);
 }
 
-static void put_clock(FILE *out, struct sonde_run *run, ns_t origin)
+static void put_clock(FILE *out, struct sonde_history *history, ns_t origin)
 {
 	int64_t wall = 0;
 
-	sonde_run_wall_offset(run, &wall);
+	sonde_history_wall_offset(history, &wall);
 	fputs("clock {\n\tname = \"l0\";\n", out);
 	fprintf(out, "\tdescription = \"%s\";\n",
-		sonde_run_ticks_are_ns(run)
+		sonde_history_ticks_are_ns(history)
 			? "clock of the physical machine"
 			: "cycles of the physical machine's counter, whose rate is not known");
 	fprintf(out, "\tfreq = 1000000000;\n\toffset = %" PRId64 ";\n};\n\n", wall + origin);
@@ -176,14 +177,14 @@ static const struct {
 		      "string machine; int32_t cpu; int64_t length; int64_t events;"},
 };
 
-void ctf_metadata(FILE *out, struct sonde_run *run, ns_t begin, ns_t end, ns_t origin)
+void ctf_metadata(FILE *out, struct sonde_history *history, ns_t begin, ns_t end, ns_t origin)
 {
 	fputs("/* CTF 1.8 */\n\n", out);
 	fputs(trace_text, out);
-	put_environment(out, run, begin, end);
-	put_clock(out, run, origin);
+	put_environment(out, history, begin, end);
+	put_clock(out, history, origin);
 	fputs(time_text, out);
-	put_enum(out, "mode", mode_label, SONDE_NR_MODES);
+	put_enum(out, "mode", mode_label, QUERY_NR_MODES);
 	put_enum(out, "vcpu_state", vcpu_label, VCPU_GONE + 1);
 	put_enum(out, "thread_state", thread_label, THREAD_DEAD + 1);
 	for (unsigned c = 0; c < CTF_NR_CLASSES; c++)

@@ -14,7 +14,7 @@ const char *draw_machine_name(const struct draw *d, int64_t machine)
 {
 	struct sonde_machine m;
 
-	return sonde_machine_get(d->run, machine, &m) ? "unknown" : m.name;
+	return sonde_machine_get(d->history, machine, &m) ? "unknown" : m.name;
 }
 
 /* The same few threads are drawn over and over. */
@@ -30,11 +30,11 @@ static void make_label(const struct draw *d, int64_t thread, char buf[static LAB
 	struct sonde_thread t;
 	int used = 0;
 
-	if (!sonde_thread_get(d->run, thread, &t) && t.machine)
+	if (!sonde_thread_get(d->history, thread, &t) && t.machine)
 		used = snprintf(buf, LABEL_MAX, "%s: ", draw_machine_name(d, t.machine));
 	if (used < 0 || used >= LABEL_MAX)
 		used = LABEL_MAX - 1;
-	sonde_thread_label(d->run, thread, buf + used, (size_t)(LABEL_MAX - used));
+	sonde_thread_label(d->history, thread, buf + used, (size_t)(LABEL_MAX - used));
 }
 
 void draw_thread_label(const struct draw *d, int64_t thread, char buf[static LABEL_MAX])
@@ -84,11 +84,11 @@ static void declare_vcpu(struct draw *d, int64_t row, uint64_t parent, unsigned 
 {
 	char name[LABEL_MAX];
 
-	sonde_cpu_label(d->run, row, name, sizeof(name));
+	sonde_cpu_label(d->history, row, name, sizeof(name));
 	declare(d, DRAW_CPU, row, parent, TRACK_SLICES, rank, name);
 	snprintf(name + strlen(name), sizeof(name) - strlen(name), " waits for");
 	declare(d, DRAW_WAITS, row, parent, TRACK_SLICES, rank + 1, name);
-	sonde_cpu_label(d->run, row, name, sizeof(name));
+	sonde_cpu_label(d->history, row, name, sizeof(name));
 	snprintf(name + strlen(name), sizeof(name) - strlen(name), " is preempted by");
 	declare(d, DRAW_KEPT_OFF, row, parent, TRACK_SLICES, rank + 2, name);
 }
@@ -99,11 +99,11 @@ static void declare_cpus(struct draw *d, int64_t machine)
 	bool any = false;
 	unsigned rank = 0;
 
-	for (int64_t row = sonde_next_cpu(d->run, (unsigned)machine, INT_MIN); row >= 0;) {
+	for (int64_t row = sonde_next_cpu(d->history, (unsigned)machine, INT_MIN); row >= 0;) {
 		struct sonde_cpu cpu;
 		char name[40];
 
-		sonde_cpu_get(d->run, row, &cpu);
+		sonde_cpu_get(d->history, row, &cpu);
 		if (draw_has_cpu(d, row) && !any) {
 			declare(d, DRAW_CPUS, machine, track_id(DRAW_MACHINE, machine), TRACK_GROUP,
 				10, machine ? "vCPUs" : "CPUs");
@@ -115,7 +115,7 @@ static void declare_cpus(struct draw *d, int64_t machine)
 		if (rows_has_cpu(&d->rows, row))
 			declare(d, DRAW_CPU, row, group, TRACK_SLICES, rank, name);
 		rank += 3;
-		row = sonde_next_cpu(d->run, (unsigned)machine, cpu.number);
+		row = sonde_next_cpu(d->history, (unsigned)machine, cpu.number);
 	}
 }
 
@@ -123,8 +123,8 @@ static void thread_name_in_group(const struct draw *d, int64_t thread, char buf[
 {
 	char label[120];
 
-	sonde_thread_label(d->run, thread, buf, LABEL_MAX);
-	container_text(d->run, thread, label, sizeof(label));
+	sonde_thread_label(d->history, thread, buf, LABEL_MAX);
+	container_text(d->history, thread, label, sizeof(label));
 	if (*label)
 		snprintf(buf + strlen(buf), LABEL_MAX - strlen(buf), " in %s", label);
 }
@@ -181,7 +181,7 @@ static void declare_machine(struct draw *d, int64_t row)
 	struct sonde_machine m;
 	char name[LABEL_MAX];
 
-	sonde_machine_get(d->run, row, &m);
+	sonde_machine_get(d->history, row, &m);
 	snprintf(name, sizeof(name), "%s%s", m.name, m.traced ? "" : " (no trace of its own)");
 	declare(d, DRAW_MACHINE, row, m.parent < 0 ? 0 : track_id(DRAW_MACHINE, m.parent),
 		TRACK_GROUP, 100 + (unsigned)row, name);
@@ -203,10 +203,10 @@ static void declare_machines(struct draw *d, int64_t parent, unsigned depth)
 {
 	if (depth > SONDE_LAYERS_MAX)
 		return;
-	for (int64_t row = 0; row < sonde_nr_machines(d->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_machines(d->history); row++) {
 		struct sonde_machine m;
 
-		if (sonde_machine_get(d->run, row, &m) || m.parent != parent)
+		if (sonde_machine_get(d->history, row, &m) || m.parent != parent)
 			continue;
 		declare_machine(d, row);
 		declare_machines(d, row, depth + 1);
@@ -245,22 +245,22 @@ static int draw_all(struct draw *d)
 	return rows_output(&d->rows, d->canvas->out);
 }
 
-int draw_run(struct canvas *c, struct sonde_run *run, const struct export_options *o,
+int draw_run(struct canvas *c, struct sonde_history *history, const struct export_options *o,
 	     struct error *err)
 {
-	struct draw d = {.run = run, .options = o, .canvas = c};
-	int ret = rows_init(&d.rows, run, o);
+	struct draw d = {.history = history, .options = o, .canvas = c};
+	int ret = rows_init(&d.rows, history, o);
 
 	d.labels = calloc(LABELS, sizeof(*d.labels));
 	if (!ret && !d.labels)
 		ret = -ENOMEM;
 	if (!ret)
-		ret = cpu_users_get(&d.users, run);
+		ret = cpu_users_get(&d.users, history);
 	if (!ret)
 		ret = draw_cpus_begin(&d);
 	if (!ret && o->rows & EXPORT_VALUES)
 		ret = values_new(&d);
-	run_threads(run); /* without the memory for all of them each slice costs more */
+	query_threads(history); /* without the memory for all of them each slice costs more */
 	if (!ret)
 		ret = draw_all(&d);
 	rows_release(&d.rows);
@@ -270,26 +270,26 @@ int draw_run(struct canvas *c, struct sonde_run *run, const struct export_option
 	return rows_fail(err, ret, c->out);
 }
 
-static int write_canvas(struct canvas *c, struct sonde_run *run, const struct export_options *o,
-			struct error *err)
+static int write_canvas(struct canvas *c, struct sonde_history *history,
+			const struct export_options *o, struct error *err)
 {
 	int ret, closed;
 
 	if (!c)
 		return fail(err, -ENOMEM, "out of memory");
-	ret = draw_run(c, run, o, err);
+	ret = draw_run(c, history, o, err);
 	closed = canvas_close(c);
 	return ret || !closed ? ret : fail(err, closed, "%s", strerror(-closed));
 }
 
-int export_perfetto(FILE *out, struct sonde_run *run, const struct export_options *o,
+int export_perfetto(FILE *out, struct sonde_history *history, const struct export_options *o,
 		    struct error *err)
 {
-	return write_canvas(perfetto_open(out, run), run, o, err);
+	return write_canvas(perfetto_open(out, history), history, o, err);
 }
 
-int export_chrome(FILE *out, struct sonde_run *run, const struct export_options *o,
+int export_chrome(FILE *out, struct sonde_history *history, const struct export_options *o,
 		  struct error *err)
 {
-	return write_canvas(chrome_open(out, run), run, o, err);
+	return write_canvas(chrome_open(out, history), history, o, err);
 }

@@ -7,7 +7,7 @@
 #include "export/rows.h"
 
 /*
- * Draws a run on a canvas:
+ * Draws a history on a canvas:
  *
  *	<machine>
  *	    CPU use, exits, clock bound      values
@@ -54,10 +54,10 @@ struct values;
 
 struct draw {
 	struct rows rows;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	const struct export_options *options;
 	struct canvas *canvas;
-	struct cpu_users *users;  /* the run's */
+	struct cpu_users *users;  /* the history's */
 	struct cpu_stack *stacks; /* owned, per CPU row */
 	struct values *values;	  /* owned; NULL: not wanted */
 	struct label *labels;	  /* owned: of threads drawn last */
@@ -94,11 +94,11 @@ void values_add_use(struct draw *d, unsigned machine, const struct sonde_interva
 int values_piece(struct draw *d, const struct piece *p); /* exits, and clocks' bounds */
 void values_draw(struct draw *d);
 
-/* What is no row: losses, marks, clocks, where the run comes from. */
+/* What is no row: losses, marks, clocks, where the history comes from. */
 int draw_notes(struct draw *d);
 
 /* All of it; the canvas is the caller's, who closes it.  0, or a negative errno and a sentence. */
-int draw_run(struct canvas *c, struct sonde_run *run, const struct export_options *o,
+int draw_run(struct canvas *c, struct sonde_history *history, const struct export_options *o,
 	     struct error *err);
 
 #endif

@@ -42,11 +42,11 @@ static unsigned vcpus_around(const struct draw *d, const struct sonde_context *c
 	unsigned nr = 0;
 
 	while (machine > 0 && nr < SONDE_LAYERS_MAX - 1) {
-		int64_t row = sonde_find_cpu(d->run, (unsigned)machine, number);
+		int64_t row = sonde_find_cpu(d->history, (unsigned)machine, number);
 		struct sonde_machine m;
 
 		vcpus[nr++] = row;
-		if (row < 0 || sonde_machine_get(d->run, machine, &m) || m.parent <= 0)
+		if (row < 0 || sonde_machine_get(d->history, machine, &m) || m.parent <= 0)
 			break;
 		number = cpu_users_parent_cpu(d->users, row, t);
 		machine = m.parent;
@@ -58,7 +58,7 @@ static unsigned add_thread(const struct draw *d, int64_t thread, struct layer *l
 {
 	struct sonde_thread t;
 
-	if (sonde_thread_get(d->run, thread, &t) || !t.tid)
+	if (sonde_thread_get(d->history, thread, &t) || !t.tid)
 		return nr;
 	layers[nr] = (struct layer){.kind = LAYER_THREAD, .row = thread};
 	return nr + 1;
@@ -68,7 +68,7 @@ static unsigned add_vcpu(const struct draw *d, int64_t row, struct layer *layers
 {
 	struct sonde_cpu cpu;
 
-	if (sonde_cpu_get(d->run, row, &cpu))
+	if (sonde_cpu_get(d->history, row, &cpu))
 		return nr;
 	if (cpu.host_thread >= 0)
 		return add_thread(d, cpu.host_thread, layers, nr);
@@ -83,7 +83,7 @@ static unsigned layers_of(const struct draw *d, const struct sonde_interval *i,
 	struct sonde_context c = {.detail = -1, .vmm = -1};
 	unsigned nr = 0, around = 0;
 
-	if (i->value && !sonde_context_get(d->run, (int64_t)i->value - 1, &c))
+	if (i->value && !sonde_context_get(d->history, (int64_t)i->value - 1, &c))
 		around = vcpus_around(d, &c, i->begin, vcpus);
 	while (around)
 		nr = add_vcpu(d, vcpus[--around], layers, nr);
@@ -103,9 +103,9 @@ static void begin_thread(struct draw *d, uint64_t track, ns_t t, int64_t thread)
 	struct sign s = {.name = name, .notes = &note};
 
 	draw_thread_label(d, thread, name);
-	sonde_thread_get(d->run, thread, &th);
+	sonde_thread_get(d->history, thread, &th);
 	s.category = draw_machine_name(d, th.machine);
-	container_text(d->run, thread, container, sizeof(container));
+	container_text(d->history, thread, container, sizeof(container));
 	if (*container) {
 		note.text = container;
 		s.nr_notes = 1;
@@ -125,9 +125,9 @@ static void begin_layer(struct draw *d, uint64_t track, ns_t t, const struct lay
 		return;
 	}
 	if (l->kind == LAYER_VCPU) {
-		sonde_cpu_label(d->run, l->row, name, sizeof(name));
+		sonde_cpu_label(d->history, l->row, name, sizeof(name));
 		s.category = "vCPU";
-	} else if (i->value && !sonde_context_get(d->run, (int64_t)i->value - 1, &c)) {
+	} else if (i->value && !sonde_context_get(d->history, (int64_t)i->value - 1, &c)) {
 		context_mode_label(&c, name, sizeof(name));
 		s.category = sonde_mode_name(c.mode);
 	}
@@ -160,7 +160,7 @@ static bool each_run(const struct sonde_interval *i, void *data)
 
 	if (rows_has_cpu(&d->rows, row->cpu))
 		change_layers(d, row->cpu, i);
-	if (d->values && i->value && !sonde_context_get(d->run, (int64_t)i->value - 1, &c) &&
+	if (d->values && i->value && !sonde_context_get(d->history, (int64_t)i->value - 1, &c) &&
 	    c.mode != SONDE_MODE_IDLE && c.mode != SONDE_MODE_UNKNOWN)
 		values_add_use(d, c.machine, i);
 	return true;
@@ -168,7 +168,7 @@ static bool each_run(const struct sonde_interval *i, void *data)
 
 int draw_cpus_begin(struct draw *d)
 {
-	d->stacks = calloc((size_t)sonde_nr_cpus(d->run) + 1, sizeof(*d->stacks));
+	d->stacks = calloc((size_t)sonde_nr_cpus(d->history) + 1, sizeof(*d->stacks));
 	return d->stacks ? 0 : -ENOMEM;
 }
 
@@ -176,11 +176,11 @@ int draw_cpus(struct draw *d, const struct piece *p)
 {
 	int ret = 0;
 
-	for (int64_t cpu = 0; cpu < sonde_nr_cpus(d->run) && !ret; cpu++) {
+	for (int64_t cpu = 0; cpu < sonde_nr_cpus(d->history) && !ret; cpu++) {
 		struct row row = {d, cpu};
 
 		if (rows_has_cpu(&d->rows, cpu) || d->values)
-			ret = rows_walk(&d->rows, p, d->run->cpu_attrs[cpu][CPU_RUNS], each_run,
+			ret = rows_walk(&d->rows, p, d->history->cpu_attrs[cpu][CPU_RUNS], each_run,
 					&row);
 	}
 	return ret;
@@ -188,7 +188,7 @@ int draw_cpus(struct draw *d, const struct piece *p)
 
 void draw_cpus_end(struct draw *d)
 {
-	for (int64_t cpu = 0; cpu < sonde_nr_cpus(d->run); cpu++) {
+	for (int64_t cpu = 0; cpu < sonde_nr_cpus(d->history); cpu++) {
 		for (; d->stacks[cpu].nr; d->stacks[cpu].nr--)
 			d->canvas->ops->end(d->canvas, track_id(DRAW_CPU, cpu), d->options->end);
 	}

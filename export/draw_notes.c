@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is no row of a run: where events were lost, what was marked, how good the clocks are, and
- * where all of it comes from. */
+/* What is no row of a history: where events were lost, what was marked, how good the clocks are,
+ * and where all of it comes from. */
 #include "base/units.h"
 #include "export/draw.h"
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 #include "sonde/sonde.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static void declare(struct draw *d, uint64_t id, uint64_t parent, enum track_typ
 
 static uint64_t declare_losses(struct draw *d, const struct sonde_loss *l)
 {
-	int64_t cpu = sonde_find_cpu(d->run, (unsigned)l->machine, l->cpu);
+	int64_t cpu = sonde_find_cpu(d->history, (unsigned)l->machine, l->cpu);
 	uint64_t id = cpu < 0 ? track_id(DRAW_LOST, l->machine) : track_id(DRAW_LOST_CPU, cpu);
 	char name[60];
 
@@ -90,10 +90,10 @@ static void draw_marks_of(struct draw *d, int64_t machine)
 {
 	bool declared = false;
 
-	for (int64_t row = 0; row < sonde_nr_marks(d->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_marks(d->history); row++) {
 		struct sonde_mark m;
 
-		if (sonde_mark_get(d->run, row, &m) || m.machine != machine ||
+		if (sonde_mark_get(d->history, row, &m) || m.machine != machine ||
 		    m.t < d->options->begin || m.t >= d->options->end)
 			continue;
 		if (!declared)
@@ -104,7 +104,8 @@ static void draw_marks_of(struct draw *d, int64_t machine)
 	}
 }
 
-/* ---- about the run ------------------------------------------------------------------------- */
+/* ---- about the history -------------------------------------------------------------------------
+ */
 
 #define ABOUT track_id(DRAW_ABOUT, 0)
 #define META_MAX 40
@@ -123,37 +124,38 @@ static void draw_meta(struct draw *d)
 
 	notes[nr++] = (struct note){"written by sonde", sonde_version(), 0};
 	notes[nr++] = (struct note){"unit of time",
-				    sonde_run_ticks_are_ns(d->run)
+				    sonde_history_ticks_are_ns(d->history)
 					    ? "ns of the host's clock"
 					    : "cycles of a counter of unknown rate, shown as ns",
 				    0};
 	notes[nr++] = (struct note){
-		"whole", sonde_run_complete(d->run) ? "yes" : "no: the history is not complete", 0};
-	for (int64_t row = 0; row < sonde_nr_meta(d->run) && row < META_MAX; row++) {
+		"whole",
+		sonde_history_complete(d->history) ? "yes" : "no: the history is not complete", 0};
+	for (int64_t row = 0; row < sonde_nr_meta(d->history) && row < META_MAX; row++) {
 		struct sonde_meta m;
 
-		sonde_meta_get(d->run, row, &m);
+		sonde_meta_get(d->history, row, &m);
 		notes[nr++] = (struct note){m.key, m.value, 0};
 	}
 	about(d, "run", notes, nr);
 }
 
-static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
+static int64_t cell(const struct sonde_rows *f, size_t row, const char *column)
 {
-	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column)).i;
+	return sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, column)).i;
 }
 
 static int draw_clocks(struct draw *d)
 {
-	struct sonde_facts *f;
-	int ret = sonde_facts_get(&f, d->run, "clock", d->options->begin, d->options->end, NULL);
+	struct sonde_rows *f;
+	int ret = sonde_rows_get(&f, d->history, "clock", d->options->begin, d->options->end, NULL);
 
-	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(f); row++) {
+	for (size_t row = 0; !ret && row < sonde_rows_nr(f); row++) {
 		int64_t bound = cell(f, row, "bound");
 		char name[LABEL_MAX], length[UNIT_TEXT];
 		const struct note notes[] = {
 			{"method",
-			 sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "method")).s, 0},
+			 sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, "method")).s, 0},
 			{"wrong by at most, ns (-1: no limit known)", NULL, bound},
 			{"observations", NULL, cell(f, row, "pairs")},
 			{"observations it breaks", NULL, cell(f, row, "violations")},
@@ -162,22 +164,23 @@ static int draw_clocks(struct draw *d)
 		snprintf(name, sizeof(name), "clock of %s: wrong by at most %s",
 			 draw_machine_name(d, cell(f, row, "machine")),
 			 bound < 0 ? "what nobody knows"
-				   : unit_length(length, bound, sonde_run_ticks_are_ns(d->run)));
+				   : unit_length(length, bound,
+						 sonde_history_ticks_are_ns(d->history)));
 		about(d, name, notes, ARRAY_SIZE(notes));
 	}
 	if (!ret)
-		sonde_facts_free(f);
+		sonde_rows_free(f);
 	return ret;
 }
 
 static void draw_problems(struct draw *d)
 {
-	for (int64_t row = 0; row < sonde_nr_problems(d->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_problems(d->history); row++) {
 		struct sonde_problem p;
 		struct note notes[2];
 		unsigned nr = 0;
 
-		sonde_problem_get(d->run, row, &p);
+		sonde_problem_get(d->history, row, &p);
 		notes[nr++] = (struct note){"times", NULL, p.count};
 		if (p.machine >= 0)
 			notes[nr++] = (struct note){"machine", draw_machine_name(d, p.machine), 0};
@@ -192,7 +195,7 @@ int draw_notes(struct draw *d)
 	declare(d, ABOUT, 0, TRACK_SLICES, 0, "about this history");
 	draw_meta(d);
 	draw_problems(d);
-	for (int64_t machine = 0; machine < sonde_nr_machines(d->run); machine++) {
+	for (int64_t machine = 0; machine < sonde_nr_machines(d->history); machine++) {
 		if (rows_has_machine(&d->rows, machine))
 			draw_marks_of(d, machine);
 	}

@@ -20,7 +20,7 @@ static bool woken_by(const struct row *row, const struct sonde_interval *i,
 	return row->thread->waker != ATTR_NONE &&
 	       !strip_at(&row->draw->users->strips, row->thread->waker, i->begin, &waker) &&
 	       waker.value && (i->value == THREAD_RUNNABLE || waker.begin == i->begin) &&
-	       !sonde_context_get(row->draw->run, (int64_t)waker.value - 1, out);
+	       !sonde_context_get(row->draw->history, (int64_t)waker.value - 1, out);
 }
 
 static bool is_irq(const struct sonde_context *c)
@@ -31,7 +31,7 @@ static bool is_irq(const struct sonde_context *c)
 /* What an interrupt's handler does is its CPU's doing, not that of the thread it fell upon. */
 static uint64_t waker_track(const struct draw *d, const struct sonde_context *c)
 {
-	int64_t cpu = sonde_find_cpu(d->run, c->machine, c->cpu);
+	int64_t cpu = sonde_find_cpu(d->history, c->machine, c->cpu);
 
 	if (!is_irq(c) && c->thread >= 0 && draw_has_thread(d, c->thread))
 		return track_id(DRAW_THREAD, c->thread);
@@ -96,7 +96,8 @@ static void look_back(struct row *row, const struct piece *p)
 {
 	struct sonde_interval i;
 
-	if (!p->first && !sonde_interval_at(row->draw->run, row->thread->state, p->begin - 1, &i)) {
+	if (!p->first &&
+	    !sonde_interval_at(row->draw->history, row->thread->state, p->begin - 1, &i)) {
 		row->before = i.value;
 		row->before_end = i.end;
 	}

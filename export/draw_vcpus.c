@@ -59,7 +59,7 @@ static unsigned wait_notes(const struct draw *d, const struct wait *wait,
 		draw_thread_label(d, w->by, text[0]);
 		notes[nr++] = (struct note){"woken by", text[0], 0};
 	} else if (w->from >= 0) {
-		sonde_cpu_label(d->run, w->from, text[0], LABEL_MAX);
+		sonde_cpu_label(d->history, w->from, text[0], LABEL_MAX);
 		notes[nr++] = (struct note){"woken by", text[0], 0};
 	}
 	if (wait->polled)
@@ -83,13 +83,13 @@ static bool each_wait(const struct wait *wait, void *data)
 
 	if (!piece_has(row->piece, wait->begin) || end <= begin)
 		return true;
-	wait_wake(d->run, wait, &w);
+	wait_wake(d->history, wait, &w);
 	s.name = sonde_cause_name(w.cause);
 	s.nr_notes = wait_notes(d, wait, &w, notes, text);
 	d->canvas->ops->begin(d->canvas, track, begin, &s);
 	from = waker_track(d, &w);
 	if (from && wait->ended && wait->woken >= begin && wait->woken < end) {
-		sonde_cpu_label(d->run, row->vcpu, text[1], LABEL_MAX);
+		sonde_cpu_label(d->history, row->vcpu, text[1], LABEL_MAX);
 		s = (struct sign){.name = "woken", .category = "wakeup", .flow_ends = true};
 		s.flow = draw_arrow(d, from, wait->woken, text[1], "wakeup");
 		d->canvas->ops->moment(d->canvas, track, wait->woken, &s);
@@ -112,7 +112,7 @@ static void draw_culprit(struct kept_off *k)
 {
 	const struct preemption *p = &k->now;
 	struct draw *d = k->draw;
-	struct sentence says = {.run = d->run};
+	struct sentence says = {.history = d->history};
 	char label[LABEL_MAX];
 	const struct note why = {"because", sonde_off_name(p->why), 0};
 	struct sign s = {.category = "preemption", .notes = &why, .nr_notes = 1, .flow_ends = true};
@@ -125,7 +125,7 @@ static void draw_culprit(struct kept_off *k)
 	s.name = says.text;
 	if (p->from == p->begin && p->why != SONDE_OFF_READY && p->on >= 0 &&
 	    rows_has_cpu(&d->rows, p->on)) {
-		sonde_cpu_label(d->run, p->vcpu, label, sizeof(label));
+		sonde_cpu_label(d->history, p->vcpu, label, sizeof(label));
 		s.flow = draw_arrow(d, track_id(DRAW_CPU, p->on), p->from, label, "preemption");
 	}
 	slice(d, track_id(DRAW_KEPT_OFF, p->vcpu), p->from, p->to, &s);
@@ -135,7 +135,7 @@ static void draw_culprit(struct kept_off *k)
 static bool each_preemption(const struct preemption *p, void *data)
 {
 	struct kept_off *k = data;
-	struct culprit culprit = culprit_of(k->draw->run, p->context);
+	struct culprit culprit = culprit_of(k->draw->history, p->context);
 
 	if (k->open && k->now.vcpu == p->vcpu && k->now.begin == p->begin && k->now.to == p->from &&
 	    !memcmp(&culprit, &k->culprit, sizeof(culprit))) {
@@ -154,7 +154,7 @@ static bool each_preemption(const struct preemption *p, void *data)
 static int draw_kept_off(struct draw *d, const struct piece *p)
 {
 	struct kept_off k = {.draw = d, .piece = p};
-	int ret = preemption_scan(d->run, p->begin, p->end, each_preemption, &k, NULL);
+	int ret = preemption_scan(d->history, p->begin, p->end, each_preemption, &k, NULL);
 
 	draw_culprit(&k);
 	return ret;
@@ -164,12 +164,13 @@ int draw_vcpus(struct draw *d, const struct piece *p)
 {
 	int ret = 0;
 
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(d->run) && !ret; vcpu++) {
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(d->history) && !ret; vcpu++) {
 		struct row row = {d, p, vcpu};
 
 		if (!rows_has_vcpu(&d->rows, vcpu))
 			continue;
-		ret = rows_walk(&d->rows, p, d->run->cpu_attrs[vcpu][CPU_STATE], each_state, &row);
+		ret = rows_walk(&d->rows, p, d->history->cpu_attrs[vcpu][CPU_STATE], each_state,
+				&row);
 		if (!ret)
 			ret = waits_scan(&d->users->strips, vcpu, p->begin, p->end, each_wait,
 					 &row);

@@ -6,7 +6,7 @@
 #include "base/strings.h"
 #include "export/canvas.h"
 #include "export/proto.h"
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -281,14 +281,14 @@ static void put_clock(struct perfetto *p, enum clock_id id, int64_t t)
 
 /* Times are told as the boot clock's, which is what readers take them for anyway; when the traces
  * tell what the wall clock said, so does this. */
-static void put_first(struct perfetto *p, const struct sonde_run *run)
+static void put_first(struct perfetto *p, const struct sonde_history *history)
 {
-	int64_t begin = sonde_run_begin(run), wall;
+	int64_t begin = sonde_history_begin(history), wall;
 	size_t packet = begin_packet(p);
 	size_t snapshot = proto_begin(&p->packet, PACKET_CLOCK_SNAPSHOT);
 
 	put_clock(p, CLOCK_BOOTTIME_ID, begin - p->canvas.origin);
-	if (sonde_run_wall_offset(run, &wall) && begin + wall > 0)
+	if (sonde_history_wall_offset(history, &wall) && begin + wall > 0)
 		put_clock(p, CLOCK_REALTIME_ID, begin + wall);
 	proto_uint(&p->packet, SNAPSHOT_PRIMARY, CLOCK_BOOTTIME_ID);
 	proto_end(&p->packet, snapshot);
@@ -296,16 +296,16 @@ static void put_first(struct perfetto *p, const struct sonde_run *run)
 	end_packet(p, packet, STATE_CLEARED);
 }
 
-struct canvas *perfetto_open(FILE *out, const struct sonde_run *run)
+struct canvas *perfetto_open(FILE *out, const struct sonde_history *history)
 {
 	struct perfetto *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
 	p->canvas = (struct canvas){.ops = &perfetto_ops, .out = out};
-	if (sonde_run_begin(run) < 0)
-		p->canvas.origin = sonde_run_begin(run);
+	if (sonde_history_begin(history) < 0)
+		p->canvas.origin = sonde_history_begin(history);
 	p->names.known = p->categories.known = 1; /* 0 is the empty string */
-	put_first(p, run);
+	put_first(p, history);
 	return &p->canvas;
 }

@@ -8,7 +8,7 @@
 
 bool rows_has_machine(const struct rows *r, int64_t machine)
 {
-	return machine >= 0 && machine < sonde_nr_machines(r->run) &&
+	return machine >= 0 && machine < sonde_nr_machines(r->history) &&
 	       (!r->options->machines || r->options->machines[machine]);
 }
 
@@ -16,7 +16,7 @@ static bool has_cpu(const struct rows *r, int64_t row, bool physical)
 {
 	struct sonde_cpu cpu;
 
-	return !sonde_cpu_get(r->run, row, &cpu) && cpu_is_physical(&cpu) == physical &&
+	return !sonde_cpu_get(r->history, row, &cpu) && cpu_is_physical(&cpu) == physical &&
 	       rows_has_machine(r, cpu.machine);
 }
 
@@ -51,19 +51,20 @@ static bool wants_thread(const struct rows *r, const struct sonde_thread *t)
 	       (t->end < 0 || t->end > r->options->begin);
 }
 
-int rows_init(struct rows *r, struct sonde_run *run, const struct export_options *o)
+int rows_init(struct rows *r, struct sonde_history *history, const struct export_options *o)
 {
-	int64_t nr = o->rows & EXPORT_THREADS ? sonde_nr_threads(run) : 0;
+	int64_t nr = o->rows & EXPORT_THREADS ? sonde_nr_threads(history) : 0;
 
-	*r = (struct rows){.run = run, .options = o};
+	*r = (struct rows){.history = history, .options = o};
 	r->threads = calloc((size_t)nr + 1, sizeof(*r->threads));
 	if (!r->threads)
 		return -ENOMEM;
 	for (int64_t row = 0; row < nr; row++) {
-		attr_t state = sonde_attr_of_thread(run, row, "state");
+		attr_t state = sonde_attr_of_thread(history, row, "state");
 		struct sonde_thread t;
 
-		if (sonde_thread_get(run, row, &t) || state == ATTR_NONE || !wants_thread(r, &t))
+		if (sonde_thread_get(history, row, &t) || state == ATTR_NONE ||
+		    !wants_thread(r, &t))
 			continue;
 		r->threads[r->nr_threads++] =
 			(struct thread_row){.thread = row,
@@ -73,7 +74,7 @@ int rows_init(struct rows *r, struct sonde_run *run, const struct export_options
 					    .begin = t.begin,
 					    .end = t.end < 0 ? NS_MAX : t.end,
 					    .state = state,
-					    .waker = sonde_attr_of_thread(run, row, "waker")};
+					    .waker = sonde_attr_of_thread(history, row, "waker")};
 	}
 	qsort(r->threads, r->nr_threads, sizeof(*r->threads), by_process);
 	return 0;
@@ -91,7 +92,7 @@ int64_t rows_find_thread(const struct rows *r, int64_t thread)
 	const struct thread_row *found;
 	struct sonde_thread t;
 
-	if (sonde_thread_get(r->run, thread, &t))
+	if (sonde_thread_get(r->history, thread, &t))
 		return -1;
 	key.machine = t.machine;
 	key.pid = t.pid;
@@ -157,13 +158,14 @@ static size_t clip_losses(const struct rows *r, struct sonde_loss *losses, size_
 
 int rows_losses(const struct rows *r, struct sonde_loss **out, size_t *nr)
 {
-	struct sonde_loss *losses = calloc((size_t)sonde_nr_losses(r->run) + 1, sizeof(*losses));
+	struct sonde_loss *losses =
+		calloc((size_t)sonde_nr_losses(r->history) + 1, sizeof(*losses));
 	size_t found = 0;
 
 	if (!losses)
 		return -ENOMEM;
-	for (int64_t row = 0; row < sonde_nr_losses(r->run); row++) {
-		sonde_loss_get(r->run, row, &losses[found]);
+	for (int64_t row = 0; row < sonde_nr_losses(r->history); row++) {
+		sonde_loss_get(r->history, row, &losses[found]);
 		found += rows_has_machine(r, losses[found].machine);
 	}
 	qsort(losses, found, sizeof(*losses), by_place);
@@ -191,7 +193,7 @@ int rows_pieces(const struct rows *r, int (*each)(const struct piece *p, void *d
 	int ret = 0;
 
 	for (; p.begin < o->end && !ret; p.begin = p.end, p.first = false) {
-		p.end = history_piece_end(r->run->history, p.begin);
+		p.end = history_piece_end(r->history->file, p.begin);
 		if (p.end > o->end)
 			p.end = o->end;
 		if (o->stop)
@@ -229,7 +231,7 @@ int rows_walk(const struct rows *r, const struct piece *p, attr_t attr,
 		return 0;
 	if (stop_asked(r->options->stop))
 		return -EINTR;
-	return sonde_interval_walk(r->run, attr, p->begin, p->end, clip_each, &c);
+	return sonde_interval_walk(r->history, attr, p->begin, p->end, clip_each, &c);
 }
 
 /* ---- output -------------------------------------------------------------------------------- */

@@ -2,12 +2,12 @@
 #ifndef EXPORT_ROWS_H
 #define EXPORT_ROWS_H
 
-#include "query/run.h"
+#include "query/query.h"
 #include "export/export.h"
 
 /*
- * The rows of a run that an export is about, and the way through its time that all exports take:
- * piece by piece of the history, in each all rows.  What an interval of a row becomes is the
+ * The rows of a history that an export is about, and the way through its time that all exports
+ * take: piece by piece of the history, in each all rows.  What an interval of a row becomes is the
  * export's business.
  */
 struct thread_row {
@@ -19,14 +19,14 @@ struct thread_row {
 };
 
 struct rows {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	const struct export_options *options;
 	struct thread_row *threads; /* owned: by machine, process and number */
 	size_t nr_threads;
 };
 
 /* 0 or -ENOMEM. */
-int rows_init(struct rows *r, struct sonde_run *run, const struct export_options *o);
+int rows_init(struct rows *r, struct sonde_history *history, const struct export_options *o);
 void rows_release(struct rows *r);
 
 bool rows_has_machine(const struct rows *r, int64_t machine);
@@ -50,8 +50,8 @@ struct piece {
 	bool first;
 };
 
-/* False: nothing of it is in that piece.  A run may have had a hundred thousand threads, of which
- * few were there at a time. */
+/* False: nothing of it is in that piece.  A history may have had a hundred thousand threads, of
+ * which few were there at a time. */
 bool rows_lives_in(const struct thread_row *t, const struct piece *p);
 
 /* Calls @each for the pieces of the window in order, until one returns something else than 0; asks
@@ -69,7 +69,7 @@ int rows_walk(const struct rows *r, const struct piece *p, attr_t attr,
 /* 0, or why @out has not taken all it was given. */
 int rows_output(const struct rows *r, FILE *out);
 
-/* Says in @err what @ret means, which came out of reading the run or of rows_output(); returns
+/* Says in @err what @ret means, which came out of reading the history or of rows_output(); returns
  * @ret. */
 int rows_fail(struct error *err, int ret, FILE *out);
 

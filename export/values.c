@@ -40,7 +40,7 @@ static unsigned bucket_of(const struct values *v, ns_t t)
 
 int values_new(struct draw *d)
 {
-	size_t nr = (size_t)sonde_nr_machines(d->run);
+	size_t nr = (size_t)sonde_nr_machines(d->history);
 	struct values *v = calloc(1, sizeof(*v));
 
 	if (!v)
@@ -69,7 +69,7 @@ void values_add_use(struct draw *d, unsigned machine, const struct sonde_interva
 	struct values *v = d->values;
 	ns_t from = i->begin, to;
 
-	if (machine >= sonde_nr_machines(d->run))
+	if (machine >= sonde_nr_machines(d->history))
 		return;
 	for (unsigned b = bucket_of(v, from); from < i->end; b++, from = to) {
 		to = b + 1 < v->nr_buckets ? bucket_begin(v, b + 1) : i->end;
@@ -96,7 +96,7 @@ static bool was_inside(struct draw *d, attr_t attr, const struct piece *p)
 {
 	struct sonde_interval i;
 
-	return !p->first && !sonde_interval_at(d->run, attr, p->begin - 1, &i) && i.value;
+	return !p->first && !sonde_interval_at(d->history, attr, p->begin - 1, &i) && i.value;
 }
 
 static bool each_bound(const struct sonde_interval *i, void *data)
@@ -114,17 +114,17 @@ static int draw_bounds(struct draw *d, const struct piece *p)
 {
 	int ret = 0;
 
-	for (int64_t machine = 1; machine < sonde_nr_machines(d->run) && !ret; machine++) {
+	for (int64_t machine = 1; machine < sonde_nr_machines(d->history) && !ret; machine++) {
 		struct row row = {.draw = d, .machine = machine};
 		struct sonde_machine m;
 		attr_t attr;
 
 		if (!rows_has_machine(&d->rows, machine) ||
-		    sonde_machine_get(d->run, machine, &m) || !m.traced)
+		    sonde_machine_get(d->history, machine, &m) || !m.traced)
 			continue;
-		attr = history_child(d->run->history, ATTR_ROOT, m.name);
+		attr = history_child(d->history->file, ATTR_ROOT, m.name);
 		if (attr != ATTR_NONE)
-			attr = history_child(d->run->history, attr, "clock_bound");
+			attr = history_child(d->history->file, attr, "clock_bound");
 		ret = rows_walk(&d->rows, p, attr, each_bound, &row);
 	}
 	return ret;
@@ -134,11 +134,11 @@ int values_piece(struct draw *d, const struct piece *p)
 {
 	int ret = 0;
 
-	for (int64_t cpu = 0; cpu < sonde_nr_cpus(d->run) && !ret; cpu++) {
-		attr_t attr = d->run->cpu_attrs[cpu][CPU_EXIT];
+	for (int64_t cpu = 0; cpu < sonde_nr_cpus(d->history) && !ret; cpu++) {
+		attr_t attr = d->history->cpu_attrs[cpu][CPU_EXIT];
 		struct sonde_cpu c;
 
-		sonde_cpu_get(d->run, cpu, &c);
+		sonde_cpu_get(d->history, cpu, &c);
 		if (attr != ATTR_NONE && rows_has_machine(&d->rows, c.machine)) {
 			struct row row = {
 				.draw = d, .machine = c.machine, .inside = was_inside(d, attr, p)};
@@ -168,7 +168,7 @@ static void draw_machine(struct draw *d, int64_t machine)
 
 void values_draw(struct draw *d)
 {
-	for (int64_t machine = 0; machine < sonde_nr_machines(d->run); machine++) {
+	for (int64_t machine = 0; machine < sonde_nr_machines(d->history); machine++) {
 		if (rows_has_machine(&d->rows, machine))
 			draw_machine(d, machine);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The whole way: traces, topology, merge, model, history. */
-#include "query/run.h"
+#include "query/query.h"
 #include "base/replace.h"
 #include "libsonde/inputs/inputs.h"
 #include "model/model.h"
@@ -343,7 +343,7 @@ static int analyze_traces(const struct sonde_inputs *told, const char *output,
 		inner = (struct error){0};
 		ret = 0;
 	}
-	return run_error(err, ret, &inner);
+	return query_error(err, ret, &inner);
 }
 
 int sonde_analyze_sized(const struct sonde_inputs *told, size_t told_bytes, const char *output,
@@ -356,11 +356,11 @@ int sonde_analyze_sized(const struct sonde_inputs *told, size_t told_bytes, cons
 	struct sonde_analyze_result own;
 	int ret;
 
-	run_give(&inputs, sizeof(inputs), told, told_bytes);
+	query_give(&inputs, sizeof(inputs), told, told_bytes);
 	if (watcher)
-		run_give(&own_watcher, sizeof(own_watcher), watcher, watcher_bytes);
+		query_give(&own_watcher, sizeof(own_watcher), watcher, watcher_bytes);
 	ret = analyze_traces(&inputs, output, watcher ? &own_watcher : NULL, &own, err);
 	if (result)
-		run_give(result, result_bytes, &own, sizeof(own));
+		query_give(result, result_bytes, &own, sizeof(own));
 	return ret;
 }

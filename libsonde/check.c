@@ -2,9 +2,10 @@
 #include "sonde/check.h"
 #include "libsonde/coverage.h"
 #include "libsonde/inputs/find.h"
+#include "libsonde/inputs/inputs.h"
 #include "libsonde/holes.h"
-#include "analysis/facts.h"
-#include "query/run.h"
+#include "analysis/rows.h"
+#include "query/query.h"
 #include "base/figure.h"
 #include "base/units.h"
 #include "channel/reader.h"
@@ -26,6 +27,9 @@ struct check {
 	void (*finding)(enum sonde_finding kind, const char *text, void *data);
 	void *data;
 	struct sonde_check_result *result;
+	const struct sonde_watcher *watcher; /* may be NULL */
+	double from, part; /* of all: what is before the piece at hand, and the piece */
+	bool stopped;	   /* the watcher wants no more */
 	bool ticks_are_ns;
 	int damaged;	     /* parts of a history's file */
 	unsigned unreadable; /* its attributes, because of them */
@@ -43,11 +47,19 @@ static void __attribute__((format(printf, 2, 3))) find(struct check *c, const ch
 	c->finding(SONDE_FAULT, text, c->data);
 }
 
+/* @done: of the piece at hand. */
+static bool goes_on(struct check *c, double done)
+{
+	c->stopped =
+		c->stopped || !watcher_progress(c->watcher, "checking", c->from + c->part * done);
+	return !c->stopped;
+}
+
 /* ---- histories ----------------------------------------------------------------------------- */
 
 struct walk {
 	struct check *check;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	attr_t attr;
 	ns_t expected; /* where the next interval must begin */
 	ns_t covered;
@@ -80,7 +92,7 @@ static bool check_interval(const struct sonde_interval *i, void *data)
 	w->nr++;
 	if ((i->begin != w->expected && w->nr > 1) || i->end <= i->begin) {
 		if (++w->broken <= FINDINGS_PER_KIND) {
-			attr_path(w->run->history, w->attr, path, sizeof(path));
+			attr_path(w->history->file, w->attr, path, sizeof(path));
 			find(w->check,
 			     "%s: interval [%lld, %lld) does not join the one before, which ends "
 			     "at "
@@ -93,42 +105,44 @@ static bool check_interval(const struct sonde_interval *i, void *data)
 	return true;
 }
 
-static void check_attr(struct check *c, struct sonde_run *run, attr_t attr)
+static void check_attr(struct check *c, struct sonde_history *history, attr_t attr)
 {
-	ns_t begin = sonde_run_begin(run);
-	struct walk w = {.check = c, .run = run, .attr = attr, .expected = begin};
+	ns_t begin = sonde_history_begin(history);
+	struct walk w = {.check = c, .history = history, .attr = attr, .expected = begin};
 	char path[sizeof(c->first)];
-	int ret = sonde_interval_walk(run, attr, begin, sonde_run_end(run), check_interval, &w);
+	int ret = sonde_interval_walk(history, attr, begin, sonde_history_end(history),
+				      check_interval, &w);
 
 	c->result->items += w.nr;
 	if (!ret)
 		return;
-	attr_path(run->history, attr, path, sizeof(path));
+	attr_path(history->file, attr, path, sizeof(path));
 	if (ret != -EIO || !c->damaged)
 		find(c, "%s: cannot be read: %s", path, strerror(-ret));
 	else if (!c->unreadable++)
 		memcpy(c->first, path, sizeof(path));
 }
 
-static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
+static void check_partition(struct check *c, struct sonde_history *history, int64_t row)
 {
-	ns_t length = sonde_run_end(run) - sonde_run_begin(run);
+	ns_t length = sonde_history_end(history) - sonde_history_begin(history);
 	struct sonde_time_share *shares;
 	struct sonde_cpu cpu;
 	ns_t sum = 0;
 	unsigned nr;
 
-	sonde_cpu_get(run, row, &cpu);
+	sonde_cpu_get(history, row, &cpu);
 	if (!cpu_is_physical(&cpu))
 		return;
-	if (sonde_interval_sum(run, run->cpu_attrs[row][CPU_RUNS], sonde_run_begin(run),
-			       sonde_run_end(run), &shares, &nr)) {
+	if (sonde_interval_sum(history, history->cpu_attrs[row][CPU_RUNS],
+			       sonde_history_begin(history), sonde_history_end(history), &shares,
+			       &nr)) {
 		find(c, "physical CPU %d: what it ran cannot be summed up", cpu.number);
 		return;
 	}
 	for (unsigned i = 0; i < nr; i++) {
 		sum += shares[i].time_ns;
-		if (shares[i].value > sonde_nr_contexts(run))
+		if (shares[i].value > sonde_nr_contexts(history))
 			find(c, "physical CPU %d ran context %u, which the file does not have",
 			     cpu.number, shares[i].value);
 	}
@@ -138,16 +152,17 @@ static void check_partition(struct check *c, struct sonde_run *run, int64_t row)
 	free(shares);
 }
 
-static void check_references(struct check *c, struct sonde_run *run)
+static void check_references(struct check *c, struct sonde_history *history)
 {
 	unsigned broken = 0;
 
-	for (int64_t row = 0; row < sonde_nr_contexts(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_contexts(history); row++) {
 		struct sonde_context context;
 
-		sonde_context_get(run, row, &context);
-		if (context.machine < sonde_nr_machines(run) &&
-		    context.thread < sonde_nr_threads(run) && context.serves < sonde_nr_cpus(run))
+		sonde_context_get(history, row, &context);
+		if (context.machine < sonde_nr_machines(history) &&
+		    context.thread < sonde_nr_threads(history) &&
+		    context.serves < sonde_nr_cpus(history))
 			continue;
 		if (++broken <= FINDINGS_PER_KIND)
 			find(c, "context %lld names a row that the file does not have",
@@ -171,12 +186,12 @@ static void find_damage(const struct history_damage *d, void *data)
 		     unit_time(end, d->end, c->ticks_are_ns));
 }
 
-static void check_namespaces(struct check *c, const struct sonde_run *run)
+static void check_namespaces(struct check *c, const struct sonde_history *history)
 {
 	unsigned broken = 0;
 
-	for (int64_t row = 0; row < sonde_nr_pid_ns(run); row++) {
-		if (!run_pid_ns_fits(run, row) && ++broken <= FINDINGS_PER_KIND)
+	for (int64_t row = 0; row < sonde_nr_pid_ns(history); row++) {
+		if (!query_pid_ns_fits(history, row) && ++broken <= FINDINGS_PER_KIND)
 			find(c, "PID namespace %lld cannot be inside the one that it names",
 			     (long long)row);
 	}
@@ -194,21 +209,22 @@ static void __attribute__((format(printf, 2, 3))) remark(struct check *c, const 
 }
 
 /* Somebody tried; the history is sound, for none of it was used. */
-static void tell_refused(struct check *c, struct sonde_run *run)
+static void tell_refused(struct check *c, struct sonde_history *history)
 {
 	struct sonde_error err = {0};
-	struct sonde_facts *facts;
+	struct sonde_rows *rows;
 	struct sonde_machine m;
 	int64_t nr = 0, first = -1;
 
-	if (sonde_facts_get(&facts, run, "refused", sonde_run_begin(run), sonde_run_end(run), &err))
+	if (sonde_rows_get(&rows, history, "refused", sonde_history_begin(history),
+			   sonde_history_end(history), &err))
 		return;
-	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
-		first = first < 0 ? facts_named(facts, row, "machine").i : first;
-		nr += facts_named(facts, row, "count").i;
+	for (size_t row = 0; row < sonde_rows_nr(rows); row++) {
+		first = first < 0 ? rows_named(rows, row, "machine").i : first;
+		nr += rows_named(rows, row, "count").i;
 	}
-	sonde_facts_free(facts);
-	if (nr && !sonde_machine_get(run, first, &m))
+	sonde_rows_free(rows);
+	if (nr && !sonde_machine_get(history, first, &m))
 		remark(c,
 		       "%lld hypercalls of guests that no kernel made, or too many of, were "
 		       "refused, "
@@ -216,11 +232,11 @@ static void tell_refused(struct check *c, struct sonde_run *run)
 		       (long long)nr, m.name);
 }
 
-static void tell_left_out(struct check *c, const struct sonde_run *run)
+static void tell_left_out(struct check *c, const struct sonde_history *history)
 {
 	struct sonde_left_out l;
 
-	for (int64_t row = 0; !sonde_left_out_get(run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_left_out_get(history, row, &l); row++) {
 		char text[900];
 
 		snprintf(text, sizeof(text), "%s%s%s is not in it: %s", l.name, *l.name ? ", " : "",
@@ -230,14 +246,14 @@ static void tell_left_out(struct check *c, const struct sonde_run *run)
 }
 
 /* The history is sound: it says "unknown" there. */
-static void tell_gaps(struct check *c, const struct sonde_run *run)
+static void tell_gaps(struct check *c, const struct sonde_history *history)
 {
 	char gaps[UNIT_TEXT], length[UNIT_TEXT];
 	struct sonde_loss l;
 	ns_t sum = 0;
 	int64_t nr = 0;
 
-	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_loss_get(history, row, &l); row++) {
 		sum += l.end > l.begin ? ns_since(l.end, l.begin) : 0;
 		nr++;
 	}
@@ -249,33 +265,36 @@ static void tell_gaps(struct check *c, const struct sonde_run *run)
 		       unit_length(length, sum, c->ticks_are_ns));
 }
 
-static void check_history(struct check *c, struct sonde_run *run)
+static void check_history(struct check *c, struct sonde_history *history)
 {
+	attr_t nr = history_nr_attrs(history->file);
 	char end[UNIT_TEXT];
 
-	c->ticks_are_ns = sonde_run_ticks_are_ns(run);
+	c->ticks_are_ns = sonde_history_ticks_are_ns(history);
 	snprintf(c->result->kind, sizeof(c->result->kind), "history");
 	c->result->unit = "intervals";
-	if (!sonde_run_complete(run))
+	if (!sonde_history_complete(history))
 		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %s",
-		     unit_time(end, sonde_run_end(run), c->ticks_are_ns));
-	tell_left_out(c, run);
-	tell_gaps(c, run);
-	c->damaged = history_verify(run->history, find_damage, c);
-	for (attr_t a = 0; a < history_nr_attrs(run->history); a++) {
-		if (history_attr_type(run->history, a) != ATTR_DIR)
-			check_attr(c, run, a);
+		     unit_time(end, sonde_history_end(history), c->ticks_are_ns));
+	tell_left_out(c, history);
+	tell_gaps(c, history);
+	c->damaged = history_verify(history->file, find_damage, c);
+	for (attr_t a = 0; a < nr && goes_on(c, (double)a / nr); a++) {
+		if (history_attr_type(history->file, a) != ATTR_DIR)
+			check_attr(c, history, a);
 	}
+	if (c->stopped)
+		return;
 	if (c->unreadable)
 		find(c,
 		     "%u of %u tracks cannot be read whole because of it, the first is %s; "
 		     "analyse the traces again",
-		     c->unreadable, history_nr_attrs(run->history), c->first);
-	for (int64_t row = 0; row < sonde_nr_cpus(run); row++)
-		check_partition(c, run, row);
-	check_references(c, run);
-	check_namespaces(c, run);
-	tell_refused(c, run);
+		     c->unreadable, nr, c->first);
+	for (int64_t row = 0; row < sonde_nr_cpus(history); row++)
+		check_partition(c, history, row);
+	check_references(c, history);
+	check_namespaces(c, history);
+	tell_refused(c, history);
 }
 
 /* ---- traces -------------------------------------------------------------------------------- */
@@ -312,8 +331,9 @@ static void take_event(struct decoded *d, const struct event *e)
 	holes_take(d->holes, e);
 }
 
+/* @before: packets of the trace that were read already, of @nr_packets. */
 static uint64_t decode_stream(struct check *check, struct stream *s, struct holes *holes,
-			      uint64_t *forged)
+			      uint64_t *forged, uint64_t before, uint64_t nr_packets)
 {
 	struct decoded d = {.stream = s, .holes = holes, .origins.is_one_stream = true};
 	struct event events[256];
@@ -325,7 +345,8 @@ static uint64_t decode_stream(struct check *check, struct stream *s, struct hole
 		find(check, "%s", err.text);
 		return 0;
 	}
-	while ((got = cursor_next(&c, events, ARRAY_SIZE(events)))) {
+	while (goes_on(check, (double)(before + c.packet) / (double)nr_packets) &&
+	       (got = cursor_next(&c, events, ARRAY_SIZE(events)))) {
 		for (unsigned i = 0; i < got; i++)
 			take_event(&d, &events[i]);
 	}
@@ -394,23 +415,12 @@ static void tell_loss(struct check *c, const char *path, const struct trace_loss
 		     path);
 }
 
-static void check_trace(struct check *c, const char *path)
+/* What is said of a trace that was read whole. */
+static void tell_trace(struct check *c, const char *path, struct trace *t, struct holes *holes,
+		       uint64_t forged)
 {
-	struct holes holes = {0};
-	struct error err = {0};
-	uint64_t forged = 0;
-	struct trace *t;
-
-	if (trace_open(&t, path, &err)) {
-		find(c, "%s", err.text);
-		return;
-	}
-	for (unsigned i = 0; i < t->nr_streams; i++) {
-		holes_begin(&holes, i);
-		c->result->items += decode_stream(c, &t->streams[i], &holes, &forged);
-	}
-	tell_holes(c, path, &holes);
-	if (holes.broken || cover_count_cpus(t) || coverage_tell(t, tell_uncovered, c))
+	tell_holes(c, path, holes);
+	if (holes->broken || cover_count_cpus(t) || coverage_tell(t, tell_uncovered, c))
 		find(c, "%s: out of memory", path);
 	if (forged)
 		remark(c,
@@ -428,6 +438,36 @@ static void check_trace(struct check *c, const char *path)
 	if (t->problems.dropped)
 		find(c, "and %llu more problems", (unsigned long long)t->problems.dropped);
 	tell_loss(c, path, &t->loss);
+}
+
+static void decode_trace(struct check *c, struct trace *t, struct holes *holes, uint64_t *forged)
+{
+	uint64_t nr_packets = 0, before = 0;
+
+	for (unsigned i = 0; i < t->nr_streams; i++)
+		nr_packets += t->streams[i].nr_packets;
+	for (unsigned i = 0; i < t->nr_streams && !c->stopped; i++) {
+		holes_begin(holes, i);
+		c->result->items +=
+			decode_stream(c, &t->streams[i], holes, forged, before, nr_packets);
+		before += t->streams[i].nr_packets;
+	}
+}
+
+static void check_trace(struct check *c, const char *path)
+{
+	struct holes holes = {0};
+	struct error err = {0};
+	uint64_t forged = 0;
+	struct trace *t;
+
+	if (trace_open(&t, path, &err)) {
+		find(c, "%s", err.text);
+		return;
+	}
+	decode_trace(c, t, &holes, &forged);
+	if (!c->stopped)
+		tell_trace(c, path, t, &holes, forged);
 	holes_release(&holes);
 	trace_release(t);
 }
@@ -446,36 +486,52 @@ static int check_traces(struct check *c, const char *path, struct sonde_error *e
 	int nr = find_traces(path, &watcher, &list, &why);
 
 	if (nr < 0)
-		return run_error(err, nr, &why);
+		return query_error(err, nr, &why);
 	snprintf(c->result->kind, sizeof(c->result->kind), nr == 1 ? "trace" : "%d traces", nr);
 	c->result->unit = "events";
-	for (int i = 0; i < nr; i++)
+	c->part = nr ? 1.0 / nr : 0;
+	for (int i = 0; i < nr && !c->stopped; i++) {
+		c->from = i * c->part;
 		check_trace(c, list[i]);
+	}
 	free(list);
 	return 0;
 }
 
+static int check_end(const struct check *c, struct sonde_error *err)
+{
+	struct error why = {0};
+
+	return c->stopped ? query_error(err, fail(&why, -EINTR, "stopped before all was looked at"),
+					&why)
+			  : 0;
+}
+
 static int check_path(const char *path,
 		      void (*finding)(enum sonde_finding kind, const char *text, void *data),
-		      void *data, struct sonde_check_result *result, struct sonde_error *err)
+		      void *data, const struct sonde_watcher *watcher,
+		      struct sonde_check_result *result, struct sonde_error *err)
 {
-	struct check c = {.finding = finding, .data = data, .result = result};
+	struct check c = {
+		.finding = finding, .data = data, .result = result, .watcher = watcher, .part = 1};
 	struct sonde_error why = {0};
 	size_t len = strlen(path);
-	struct sonde_run *run;
+	struct sonde_history *history;
 	int ret;
 
 	memset(result, 0, sizeof(*result));
 	result->unit = "";
-	ret = sonde_run_open(&run, path, &why);
+	ret = sonde_history_open(&history, path, &why);
 	if (!ret) {
-		check_history(&c, run);
-		sonde_run_close(run);
-		return 0;
+		check_history(&c, history);
+		sonde_history_close(history);
+		return check_end(&c, err);
 	}
 	/* By its name it claims to be a history: say why it is none. */
-	if (len <= 6 || strcmp(path + len - 6, ".sonde"))
-		return check_traces(&c, path, err);
+	if (len <= 6 || strcmp(path + len - 6, ".sonde")) {
+		ret = check_traces(&c, path, err);
+		return ret ? ret : check_end(&c, err);
+	}
 	if (err)
 		*err = why;
 	return ret;
@@ -483,12 +539,18 @@ static int check_path(const char *path,
 
 int sonde_check_sized(const char *path,
 		      void (*finding)(enum sonde_finding kind, const char *text, void *data),
-		      void *data, struct sonde_check_result *result, size_t result_bytes,
+		      void *data, const struct sonde_watcher *watcher, size_t watcher_bytes,
+		      struct sonde_check_result *result, size_t result_bytes,
 		      struct sonde_error *err)
 {
 	struct sonde_check_result own;
-	int ret = check_path(path, finding, data, &own, err);
+	struct sonde_watcher own_watcher = {0};
+	int ret;
 
-	run_give(result, result_bytes, &own, sizeof(own));
+	if (watcher)
+		query_give(&own_watcher, sizeof(own_watcher), watcher, watcher_bytes);
+	ret = check_path(path, finding, data, &own_watcher, &own, err);
+
+	query_give(result, result_bytes, &own, sizeof(own));
 	return ret;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The merged stream of events, filtered. */
-#include "query/run.h"
+#include "query/query.h"
 #include "libsonde/coverage.h"
 #include "libsonde/events.h"
 #include "base/figure.h"
@@ -48,7 +48,11 @@ struct sonde_events {
 	struct event_mark mark;
 	bool is_mark; /* the current one is @mark */
 	bool ended;
+	struct sonde_watcher watcher;
+	unsigned batches; /* read: at every so many of them the watcher is asked */
 };
+
+#define BATCHES_PER_QUESTION 64
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
@@ -114,7 +118,7 @@ static int finish_open(struct sonde_events **out, struct sonde_events *e, int re
 	e->to = e->end;
 	if (ret) {
 		sonde_events_close(e);
-		return run_error(err, ret, inner);
+		return query_error(err, ret, inner);
 	}
 	*out = e;
 	return 0;
@@ -144,7 +148,7 @@ static int events_open(struct sonde_events **out, const struct sonde_inputs *tol
 
 	*out = NULL;
 	if (!e)
-		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
+		return query_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
 	e->workers = inputs_workers(told);
 	ret = inputs_open(&e->inputs, told, WITHIN_AND_OWN, watcher, &inner);
 	if (!ret && inputs_lack_events(&e->inputs)) {
@@ -156,8 +160,8 @@ static int events_open(struct sonde_events **out, const struct sonde_inputs *tol
 	return finish_open(out, e, ret, &inner, err);
 }
 
-int sonde_run_events(struct sonde_events **out, const struct sonde_run *run,
-		     struct sonde_error *err)
+int sonde_history_events(struct sonde_events **out, const struct sonde_history *history,
+			 struct sonde_error *err)
 {
 	struct sonde_events *e = calloc(1, sizeof(*e));
 	struct error inner = {0};
@@ -165,8 +169,8 @@ int sonde_run_events(struct sonde_events **out, const struct sonde_run *run,
 
 	*out = NULL;
 	if (!e)
-		return run_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
-	ret = inputs_open_run(&e->inputs, run, &inner);
+		return query_error(err, fail(&inner, -ENOMEM, "out of memory"), &inner);
+	ret = inputs_open_run(&e->inputs, history, &inner);
 	return finish_open(out, e, ret, &inner, err);
 }
 
@@ -177,9 +181,9 @@ int sonde_events_open_sized(struct sonde_events **out, const struct sonde_inputs
 	struct sonde_inputs inputs;
 	struct sonde_watcher own = {0};
 
-	run_give(&inputs, sizeof(inputs), told, told_bytes);
+	query_give(&inputs, sizeof(inputs), told, told_bytes);
 	if (watcher)
-		run_give(&own, sizeof(own), watcher, watcher_bytes);
+		query_give(&own, sizeof(own), watcher, watcher_bytes);
 	return events_open(out, &inputs, watcher ? &own : NULL, err);
 }
 
@@ -198,7 +202,7 @@ void sonde_events_close(struct sonde_events *e)
 	free(e);
 }
 
-unsigned sonde_events_nr_machines(const struct sonde_events *e)
+int64_t sonde_events_nr_machines(const struct sonde_events *e)
 {
 	return e->inputs.topology.nr_machines;
 }
@@ -222,10 +226,11 @@ unsigned sonde_events_left_out(const struct sonde_events *e)
 	return nr;
 }
 
-const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine)
+const char *sonde_events_machine_name(const struct sonde_events *e, int64_t machine)
 {
-	return machine < e->inputs.topology.nr_machines ? e->inputs.topology.machines[machine].name
-							: "";
+	const struct topology *t = &e->inputs.topology;
+
+	return machine >= 0 && machine < t->nr_machines ? t->machines[machine].name : "";
 }
 
 /* The worst of all its pieces. */
@@ -238,11 +243,11 @@ static int64_t bound_of(const struct clock_model *c)
 	return worst == CLOCK_NO_BOUND ? -1 : worst;
 }
 
-int sonde_events_clock_get_sized(const struct sonde_events *e, unsigned machine,
+int sonde_events_clock_get_sized(const struct sonde_events *e, int64_t machine,
 				 struct sonde_events_clock *out, size_t out_bytes)
 {
 	struct sonde_events_clock own = {.method = "", .bound_ns = -1, .evidence = ""};
-	bool is_there = machine < e->inputs.topology.nr_machines;
+	bool is_there = machine >= 0 && machine < e->inputs.topology.nr_machines;
 
 	if (is_there) {
 		const struct machine *m = &e->inputs.topology.machines[machine];
@@ -251,7 +256,7 @@ int sonde_events_clock_get_sized(const struct sonde_events *e, unsigned machine,
 		own.bound_ns = bound_of(&m->clock);
 		own.evidence = m->evidence;
 	}
-	run_give(out, out_bytes, &own, sizeof(own));
+	query_give(out, out_bytes, &own, sizeof(own));
 	return is_there ? 0 : -ENOENT;
 }
 
@@ -274,6 +279,15 @@ struct time_base events_time_base(const struct sonde_events *e)
 bool sonde_events_ticks_are_ns(const struct sonde_events *e)
 {
 	return e->inputs.topology.ticks_are_ns;
+}
+
+void sonde_events_watch_sized(struct sonde_events *e, const struct sonde_watcher *watcher,
+			      size_t watcher_bytes)
+{
+	struct sonde_watcher none = {0};
+
+	query_give(&e->watcher, sizeof(e->watcher), watcher ? watcher : &none,
+		   watcher ? watcher_bytes : sizeof(none));
 }
 
 /* ---- filters ------------------------------------------------------------------------------- */
@@ -484,6 +498,12 @@ static void describe(const struct sonde_events *e, const struct event *event, ns
 				    : filter_of(e, s)->trace->types[event->type].name;
 }
 
+/* Much may be read before a filter lets something through: the share is that of the window. */
+static bool goes_on(const struct sonde_events *e)
+{
+	return watcher_progress(&e->watcher, "reading events", merge_progress(e->merge));
+}
+
 static int events_next(struct sonde_events *e, struct sonde_event *out)
 {
 	int ret = e->merge || e->ended ? 0 : start(e);
@@ -497,6 +517,8 @@ static int events_next(struct sonde_events *e, struct sonde_event *out)
 		if (e->at == e->run.nr) {
 			e->at = 0;
 			e->run.nr = 0;
+			if (++e->batches % BATCHES_PER_QUESTION == 0 && !goes_on(e))
+				return -EINTR;
 			if (!merge_next(e->merge, &e->run))
 				break;
 		}
@@ -523,7 +545,7 @@ int sonde_events_next_sized(struct sonde_events *e, struct sonde_event *out, siz
 	struct sonde_event own = {0};
 	int ret = events_next(e, &own);
 
-	run_give(out, out_bytes, &own, sizeof(own));
+	query_give(out, out_bytes, &own, sizeof(own));
 	return ret;
 }
 

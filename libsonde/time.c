@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde/time.h over libsonde/time_text.h. */
-#include "query/run.h"
+#include "query/query.h"
 #include "libsonde/events.h"
 #include "libsonde/inputs/inputs_run.h"
 #include "sonde/time.h"
@@ -9,49 +9,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct time_base run_time_base(const struct sonde_run *run, const struct clock_model *clock)
+static struct time_base run_time_base(const struct sonde_history *history,
+				      const struct clock_model *clock)
 {
 	struct time_base base = {
-		.begin = sonde_run_begin(run),
-		.end = sonde_run_end(run),
-		.ticks_are_ns = sonde_run_ticks_are_ns(run),
+		.begin = sonde_history_begin(history),
+		.end = sonde_history_end(history),
+		.ticks_are_ns = sonde_history_ticks_are_ns(history),
 		.l0 = clock->nr_pieces ? clock : NULL,
 	};
 
-	sonde_run_traced(run, &base.traced_begin, &base.traced_end);
-	base.wall_known = sonde_run_wall_offset(run, &base.wall_offset_ns);
+	sonde_history_traced(history, &base.traced_begin, &base.traced_end);
+	base.wall_known = sonde_history_wall_offset(history, &base.wall_offset_ns);
 	return base;
 }
 
-int sonde_run_time(struct sonde_run *run, const char *text, int64_t *out, struct sonde_error *err)
+int sonde_history_time(struct sonde_history *history, const char *text, int64_t *out,
+		       struct sonde_error *err)
 {
 	struct error inner = {0};
 	struct clock_model clock;
 	struct time_base base;
-	int ret = clock_of_run(&clock, run, 0);
+	int ret = clock_of_run(&clock, history, 0);
 
 	if (ret)
-		return run_error(err, fail(&inner, ret, "out of memory"), &inner);
-	base = run_time_base(run, &clock);
+		return query_error(err, fail(&inner, ret, "out of memory"), &inner);
+	base = run_time_base(history, &clock);
 	ret = time_parse(&base, text, out, &inner);
 	clock_model_release(&clock);
-	return run_error(err, ret, &inner);
+	return query_error(err, ret, &inner);
 }
 
-int sonde_run_window(struct sonde_run *run, const char *text, int64_t *begin, int64_t *end,
-		     struct sonde_error *err)
+int sonde_history_window(struct sonde_history *history, const char *text, int64_t *begin,
+			 int64_t *end, struct sonde_error *err)
 {
 	struct error inner = {0};
 	struct clock_model clock;
 	struct time_base base;
-	int ret = clock_of_run(&clock, run, 0);
+	int ret = clock_of_run(&clock, history, 0);
 
 	if (ret)
-		return run_error(err, fail(&inner, ret, "out of memory"), &inner);
-	base = run_time_base(run, &clock);
+		return query_error(err, fail(&inner, ret, "out of memory"), &inner);
+	base = run_time_base(history, &clock);
 	ret = time_parse_window(&base, text, begin, end, &inner);
 	clock_model_release(&clock);
-	return run_error(err, ret, &inner);
+	return query_error(err, ret, &inner);
 }
 
 int sonde_events_window(const struct sonde_events *e, const char *text, int64_t *begin,
@@ -60,5 +62,5 @@ int sonde_events_window(const struct sonde_events *e, const char *text, int64_t 
 	struct time_base base = events_time_base(e);
 	struct error inner = {0};
 
-	return run_error(err, time_parse_window(&base, text, begin, end, &inner), &inner);
+	return query_error(err, time_parse_window(&base, text, begin, end, &inner), &inner);
 }

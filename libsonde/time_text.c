@@ -110,7 +110,7 @@ static bool parse_clock(const char *text, int64_t *out)
 	return true;
 }
 
-/* With a date, that day; without, the first such time of day not before the run's begin. */
+/* With a date, that day; without, the first such time of day not before the history's begin. */
 static bool parse_wall(const struct time_base *base, const char *text, ns_t *out)
 {
 	const int64_t day_ns = 86400 * NS_PER_SEC;
@@ -220,7 +220,7 @@ static bool mixes_units(const char *first, const char *second)
 	return time_is_bare(first) && parse_decimal(&second, &d) && d.has_point && !*second;
 }
 
-/* What sticks out of the run at either end is cut off. */
+/* What sticks out of the history at either end is cut off. */
 static int clip_window(const struct time_base *base, const char *text, ns_t *begin, ns_t *end,
 		       struct error *err)
 {
@@ -228,7 +228,7 @@ static int clip_window(const struct time_base *base, const char *text, ns_t *beg
 	char hint[256];
 
 	unit_hint(base, text, hint, sizeof(hint));
-	/* First: with one side left out, the other one is compared with an end of the run. */
+	/* First: with one side left out, the other one is compared with an end of the history. */
 	if (*end <= base->begin || *begin >= base->end)
 		return fail(err, -ERANGE,
 			    "the window \"%s\" is outside the history, which lasts from %s to %s%s",

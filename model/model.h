@@ -14,6 +14,21 @@
  * on a physical CPU is found by walking from its L0 thread into the guest that this thread has
  * entered, and so on inwards.  docs/fusion.md has all the rules.
  *
+ * The folders, from the top down.  A file uses those of its own folder and of those below it, and
+ * no two files need each other (tools/check-layers).
+ *
+ *	feed		an event comes in, or a moment that was known beforehand
+ *	tables		what is known becomes rows
+ *	dump		what was there when the recording began
+ *	kvm		what a host's KVM events say of its guests
+ *	sched		who has which CPU, who waits for one and why, and what gaps leave unknown
+ *	guest		what runs inside: guest mode, nested guests, the context of a pCPU
+ *	wake		waits of vCPUs, and what ends them
+ *	io		requests to devices, on their way through the layers
+ *	boot		what a kernel does before it has a user space
+ *	identity	which machine, VM, process, thread, namespace, cgroup it is
+ *	state		the structs that all of these change
+ *
  * In the tables that model_close() writes, a machine of the topology has the row of its index in
  * the topology; machines without a trace come after them.
  */

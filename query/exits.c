@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "source/exits.h"
-
 /* So many intervals are read at a time in the window; beyond it, it is mostly one that is needed.
  */
 #define READ_ROOM 8192
@@ -21,7 +19,7 @@ enum scan_state {
 };
 
 struct scan {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	uint32_t vcpu;
 	ns_t begin, end;
 	enum scan_state state;
@@ -37,7 +35,7 @@ struct scan {
 
 static bool same_reason(const struct scan *s, const struct exit_kind *kind)
 {
-	const struct exit_kind *first = run_exit_kind(s->run, s->kind);
+	const struct exit_kind *first = query_exit_kind(s->history, s->kind);
 
 	return first->reason == kind->reason && first->isa == kind->isa;
 }
@@ -55,7 +53,7 @@ static void go_on(struct exit_interval *e, ns_t begin, uint32_t row, const struc
 /* A value that is not the one of guest mode; false: all exits of the window are known. */
 static bool add_value(struct scan *s, ns_t begin, uint32_t row)
 {
-	const struct exit_kind *kind = run_exit_kind(s->run, row);
+	const struct exit_kind *kind = query_exit_kind(s->history, row);
 
 	if (!kind) {
 		/* How it ended was not seen. */
@@ -90,12 +88,12 @@ static unsigned add_plain(struct scan *s, const ns_t *begins, const uint32_t *va
 {
 	bool is_inside = begins[0] >= s->begin && begins[nr - 1] < s->end;
 	struct exit_interval *e = &s->list[s->nr];
-	const struct sonde_run *run = s->run;
+	const struct sonde_history *history = s->history;
 	const uint32_t vcpu = s->vcpu;
 	unsigned at = 0;
 
 	for (; is_inside && at + 1 < nr && !values[at + 1] &&
-	       run_exit_kind(run, (int64_t)values[at] - 1);
+	       query_exit_kind(history, (int64_t)values[at] - 1);
 	     at += 2, e++) {
 		e->begin = begins[at];
 		e->end = begins[at + 1];
@@ -140,8 +138,7 @@ static int scan_until(struct scan *s, attr_t attr, ns_t *at, ns_t until, unsigne
 {
 	while (*more && *at < until) {
 		unsigned nr;
-		int ret = history_list(s->run->history, attr, *at, until, s->begins, s->values,
-				       room, &nr);
+		int ret = query_list(s->history, attr, *at, until, s->begins, s->values, room, &nr);
 
 		if (ret)
 			return ret;
@@ -153,12 +150,12 @@ static int scan_until(struct scan *s, attr_t attr, ns_t *at, ns_t until, unsigne
 	return 0;
 }
 
-int exits_scan(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
+int exits_scan(struct sonde_history *history, int64_t vcpu, ns_t begin, ns_t end,
 	       bool (*each)(const struct exit_interval *list, size_t nr, void *data), void *data)
 {
-	attr_t attr = run->cpu_attrs[vcpu][CPU_EXIT];
-	ns_t last = sonde_run_end(run);
-	ns_t at = begin > sonde_run_begin(run) ? begin : sonde_run_begin(run);
+	attr_t attr = history->cpu_attrs[vcpu][CPU_EXIT];
+	ns_t last = sonde_history_end(history);
+	ns_t at = begin > sonde_history_begin(history) ? begin : sonde_history_begin(history);
 	bool more = true;
 	struct scan *s;
 	int ret;
@@ -168,7 +165,7 @@ int exits_scan(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
 	s = malloc(sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	s->run = run;
+	s->history = history;
 	s->vcpu = (uint32_t)vcpu;
 	s->begin = begin;
 	s->end = end;
@@ -183,16 +180,14 @@ int exits_scan(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
 	return ret;
 }
 
-const char *exit_name(const struct sonde_run *run, int64_t isa, int64_t reason)
+const char *exit_name(const struct sonde_history *history, int64_t isa, int64_t reason)
 {
-	const char *name = exit_reason_name(isa ? isa == ISA_SVM : run->is_svm, reason);
+	const char *name = exit_reason_name(isa ? isa : history->isa, reason);
 
 	return name ? name : "";
 }
 
-bool exit_is_halt(const struct sonde_run *run, int64_t isa, int64_t reason)
+bool exit_is_halt(const struct sonde_history *history, int64_t isa, int64_t reason)
 {
-	bool is_svm = isa ? isa == ISA_SVM : run->is_svm;
-
-	return exit_halts(reason, is_svm ? ISA_SVM : ISA_VMX);
+	return exit_halts(reason, isa ? isa : history->isa);
 }

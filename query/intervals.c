@@ -114,8 +114,8 @@ static int make_room(struct strips *s, struct strip *strip)
 static int append(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 {
 	unsigned nr, room = strip->room - strip->nr;
-	int ret = history_list(s->run->history, strip->attr, t, until, strip->begins + strip->nr,
-			       strip->values + strip->nr, room, &nr);
+	int ret = query_list(s->history, strip->attr, t, until, strip->begins + strip->nr,
+			     strip->values + strip->nr, room, &nr);
 
 	strip->nr = ret ? 0 : strip->nr + nr;
 	strip->filled = nr == room;
@@ -189,7 +189,7 @@ static int fill_front(struct strips *s, struct strip *strip, ns_t t)
 		return 0;
 	}
 	strip->nr = 0; /* where its last one ended has been written over */
-	return ret ? ret : fill(s, strip, t, sonde_run_end(s->run));
+	return ret ? ret : fill(s, strip, t, sonde_history_end(s->history));
 }
 
 /* Whether what comes before the strip may fit in. */
@@ -309,11 +309,11 @@ static int refill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
 /* Has the strip hold @t. */
 static int cover(struct strips *s, struct strip *strip, ns_t t)
 {
-	int ret = refill(s, strip, t, sonde_run_end(s->run));
+	int ret = refill(s, strip, t, sonde_history_end(s->history));
 
 	if (ret)
 		return ret;
-	return covers(strip, t) ? 0 : -ERANGE; /* outside the run */
+	return covers(strip, t) ? 0 : -ERANGE; /* outside the history */
 }
 
 static int find(struct strips *s, attr_t attr, ns_t t, struct strip **out)
@@ -434,7 +434,7 @@ static bool forget_before(struct strip *strip, ns_t t)
  * reading what is to be read then, what the strip has says how many to expect, and some more. */
 static unsigned room_until(const struct strips *s, const struct strip *strip, ns_t end)
 {
-	uint64_t most = history_list_most(s->run->history, strip->attr, strip->begins[0], end);
+	uint64_t most = history_list_most(s->history->file, strip->attr, strip->begins[0], end);
 	double times = (double)(end - strip->begins[0]) /
 		       (double)(strip_end(strip) - strip->begins[0]) * 1.125;
 
@@ -478,8 +478,8 @@ int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 {
 	if (attr == ATTR_NONE)
 		return -ENOENT;
-	begin = begin < sonde_run_begin(s->run) ? sonde_run_begin(s->run) : begin;
-	end = end > sonde_run_end(s->run) ? sonde_run_end(s->run) : end;
+	begin = begin < sonde_history_begin(s->history) ? sonde_history_begin(s->history) : begin;
+	end = end > sonde_history_end(s->history) ? sonde_history_end(s->history) : end;
 	return begin < end ? hold(s, attr, begin, end) : 0;
 }
 
@@ -495,8 +495,8 @@ int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 {
 	int ret = strip_hold(s, attr, begin, end);
 
-	begin = begin < sonde_run_begin(s->run) ? sonde_run_begin(s->run) : begin;
-	end = end > sonde_run_end(s->run) ? sonde_run_end(s->run) : end;
+	begin = begin < sonde_history_begin(s->history) ? sonde_history_begin(s->history) : begin;
+	end = end > sonde_history_end(s->history) ? sonde_history_end(s->history) : end;
 	return ret ? ret : strip_walk(s, attr, begin, end, each, data);
 }
 

@@ -2,7 +2,7 @@
 #ifndef QUERY_INTERVALS_H
 #define QUERY_INTERVALS_H
 
-#include "query/run.h"
+#include "query/query.h"
 
 /*
  * Strips: the intervals around the place where an analysis reads an attribute, decoded once.
@@ -11,10 +11,10 @@
  * for a search in the file each time.  A strip holds STRIP_ROOM intervals from the moment asked
  * for; the next questions are answered from it, until one falls outside.  A strip that has to be
  * filled again gets eight times as long, as long as all together hold no more than STRIPS_MAX (12
- * bytes each), and one that reaches the end of the run is completed to the front: so who asks for
- * one attribute over and over decodes it once.  One that is to hold a window gets as long as the
- * file's directories say, or, where parts are packed, about as long as what it has of it lets
- * expect. Memory does not depend on the length of the run.
+ * bytes each), and one that reaches the end of the history is completed to the front: so who asks
+ * for one attribute over and over decodes it once.  One that is to hold a window gets as long as
+ * the file's directories say, or, where parts are packed, about as long as what it has of it lets
+ * expect. Memory does not depend on the length of the history.
  *
  * Zero-initialise with .run set, strips_release() at the end.
  */
@@ -26,7 +26,7 @@
 struct strip;
 
 struct strips {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct map by_attr;		     /* attribute -> index into list */
 	struct strip **list;		     /* owned, each owned */
 	struct strip *recent[STRIPS_RECENT]; /* asked for lately, by attribute */

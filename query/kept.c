@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/kept.h"
 
-void *kept_find(const struct sonde_run *run, const struct kept_kind *kind)
+void *kept_find(const struct sonde_history *history, const struct kept_kind *kind)
 {
-	for (struct kept *k = run->kept; k; k = k->next) {
+	for (struct kept *k = history->kept; k; k = k->next) {
 		if (k->kind == kind)
 			return k;
 	}
 	return NULL;
 }
 
-void kept_drop(struct sonde_run *run, const struct kept_kind *kind)
+void kept_drop(struct sonde_history *history, const struct kept_kind *kind)
 {
-	for (struct kept **at = &run->kept; *at; at = &(*at)->next) {
+	for (struct kept **at = &history->kept; *at; at = &(*at)->next) {
 		struct kept *k = *at;
 
 		if (k->kind != kind)
@@ -23,16 +23,16 @@ void kept_drop(struct sonde_run *run, const struct kept_kind *kind)
 	}
 }
 
-void kept_set(struct sonde_run *run, const struct kept_kind *kind, struct kept *what)
+void kept_set(struct sonde_history *history, const struct kept_kind *kind, struct kept *what)
 {
-	kept_drop(run, kind);
+	kept_drop(history, kind);
 	what->kind = kind;
-	what->next = run->kept;
-	run->kept = what;
+	what->next = history->kept;
+	history->kept = what;
 }
 
-void kept_release_all(struct sonde_run *run)
+void kept_release_all(struct sonde_history *history)
 {
-	while (run->kept)
-		kept_drop(run, run->kept->kind);
+	while (history->kept)
+		kept_drop(history, history->kept->kind);
 }

@@ -4,22 +4,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void find_ends(struct losses *losses, const struct sonde_run *run)
+static void find_ends(struct losses *losses, const struct sonde_history *history)
 {
 	ns_t end = NS_MIN;
 
 	for (size_t i = 0; i < losses->nr; i++) {
 		struct sonde_loss l;
 
-		sonde_loss_get(run, losses->list[i].at, &l);
+		sonde_loss_get(history, losses->list[i].at, &l);
 		end = l.end > end ? l.end : end;
 		losses->ends[i] = end;
 	}
 }
 
-int losses_init(struct losses *losses, const struct sonde_run *run, int machine)
+int losses_init(struct losses *losses, const struct sonde_history *history, int machine)
 {
-	size_t nr = (size_t)sonde_nr_losses(run);
+	size_t nr = (size_t)sonde_nr_losses(history);
 	struct sonde_loss l;
 
 	*losses = (struct losses){.list = malloc((2 * nr + 1) * sizeof(*losses->list)),
@@ -29,12 +29,12 @@ int losses_init(struct losses *losses, const struct sonde_run *run, int machine)
 		return -ENOMEM;
 	}
 	for (size_t row = 0; row < nr; row++) {
-		if (!sonde_loss_get(run, (int64_t)row, &l) && l.machine == machine)
+		if (!sonde_loss_get(history, (int64_t)row, &l) && l.machine == machine)
 			losses->list[losses->nr++] =
 				(struct sort_item){.key = sort_key(l.begin), .at = (uint32_t)row};
 	}
 	key_sort(losses->list, losses->nr);
-	find_ends(losses, run);
+	find_ends(losses, history);
 	return 0;
 }
 

@@ -2,7 +2,7 @@
 #ifndef QUERY_LOSSES_H
 #define QUERY_LOSSES_H
 
-#include "query/run.h"
+#include "query/query.h"
 #include "base/key_sort.h"
 
 /*
@@ -18,7 +18,7 @@ struct losses {
 };
 
 /* 0 or -ENOMEM; it is empty then. */
-int losses_init(struct losses *losses, const struct sonde_run *run, int machine);
+int losses_init(struct losses *losses, const struct sonde_history *history, int machine);
 void losses_release(struct losses *losses);
 
 /* Whether it has to do with the window [begin, end); not when it ends where that begins. */

@@ -2,7 +2,7 @@
 #ifndef QUERY_MILESTONE_H
 #define QUERY_MILESTONE_H
 
-#include "query/run.h"
+#include "query/query.h"
 
 /* A row of table "milestone"; -ENOENT. */
 struct milestone {
@@ -10,6 +10,6 @@ struct milestone {
 	ns_t since, at;
 	const char *kind, *text;
 };
-int run_milestone(const struct sonde_run *run, int64_t row, struct milestone *out);
+int query_milestone(const struct sonde_history *history, int64_t row, struct milestone *out);
 
 #endif

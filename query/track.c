@@ -29,7 +29,7 @@ static unsigned find(const struct strip_list *l, unsigned at, ns_t t)
 
 static int list_from(struct track *k, struct strips *strips, ns_t t)
 {
-	int ret = strip_list(strips, k->attr, t, sonde_run_end(strips->run), &k->list);
+	int ret = strip_list(strips, k->attr, t, sonde_history_end(strips->history), &k->list);
 
 	k->at = 0;
 	if (ret)
@@ -39,11 +39,12 @@ static int list_from(struct track *k, struct strips *strips, ns_t t)
 
 int track_hold(struct track *k, struct strips *strips, ns_t begin, ns_t end)
 {
-	ns_t run_begin = sonde_run_begin(strips->run);
+	ns_t run_begin = sonde_history_begin(strips->history);
 	int ret = strip_hold(strips, k->attr, begin, end);
 
 	begin = begin < run_begin ? run_begin : begin;
-	return ret || begin >= sonde_run_end(strips->run) ? ret : list_from(k, strips, begin);
+	return ret || begin >= sonde_history_end(strips->history) ? ret
+								  : list_from(k, strips, begin);
 }
 
 int track_at(struct track *k, struct strips *strips, ns_t t, struct sonde_interval *out)

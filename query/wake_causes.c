@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ended a wait: the tables "wake" and "vector". */
 #include "query/cells.h"
-#include "query/run.h"
+#include "query/counts.h"
+#include "query/query.h"
 #include "model/context.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)NR_WAKE_CAUSES == (int)SONDE_NR_CAUSES, "public causes are the model's");
+_Static_assert((int)NR_WAKE_CAUSES == (int)QUERY_NR_CAUSES, "public causes are the model's");
 _Static_assert((int)OFF_THROTTLED == (int)SONDE_OFF_THROTTLED, "public reasons are the model's");
 _Static_assert((int)WAKE_IPI == (int)SONDE_CAUSE_IPI, "public causes are the model's");
 
 const char *sonde_cause_name(enum sonde_cause cause)
 {
-	static const char *const names[SONDE_NR_CAUSES] = {
+	static const char *const names[QUERY_NR_CAUSES] = {
 		[SONDE_CAUSE_UNKNOWN] = "unknown", [SONDE_CAUSE_TIMER] = "timer",
 		[SONDE_CAUSE_DISK] = "disk",	   [SONDE_CAUSE_NETWORK] = "network",
 		[SONDE_CAUSE_IPI] = "ipi",	   [SONDE_CAUSE_DEVICE] = "device",
@@ -22,12 +23,12 @@ const char *sonde_cause_name(enum sonde_cause cause)
 		[SONDE_CAUSE_NONE] = "none",
 	};
 
-	return (unsigned)cause < SONDE_NR_CAUSES ? names[cause] : "unknown";
+	return (unsigned)cause < QUERY_NR_CAUSES ? names[cause] : "unknown";
 }
 
 const char *sonde_off_name(enum sonde_off off)
 {
-	static const char *const names[SONDE_NR_OFFS] = {
+	static const char *const names[QUERY_NR_OFFS] = {
 		[SONDE_OFF_NONE] = "",
 		[SONDE_OFF_UNKNOWN] = "unknown",
 		[SONDE_OFF_SLICE] = "slice",
@@ -39,12 +40,12 @@ const char *sonde_off_name(enum sonde_off off)
 		[SONDE_OFF_THROTTLED] = "throttled",
 	};
 
-	return (unsigned)off < SONDE_NR_OFFS ? names[off] : "unknown";
+	return (unsigned)off < QUERY_NR_OFFS ? names[off] : "unknown";
 }
 
 static enum sonde_cause cause_of(int64_t cell)
 {
-	return cell < 0 || cell >= SONDE_NR_CAUSES ? SONDE_CAUSE_UNKNOWN : (enum sonde_cause)cell;
+	return cell < 0 || cell >= QUERY_NR_CAUSES ? SONDE_CAUSE_UNKNOWN : (enum sonde_cause)cell;
 }
 
 static uint64_t vector_key(int64_t vcpu, int64_t vector)
@@ -52,99 +53,100 @@ static uint64_t vector_key(int64_t vcpu, int64_t vector)
 	return (uint64_t)vcpu << 8 | (uint8_t)vector;
 }
 
-int run_index_vectors(struct sonde_run *run, struct error *err)
+int query_index_vectors(struct sonde_history *history, struct error *err)
 {
-	int64_t nr = sonde_nr_vectors(run);
+	int64_t nr = sonde_nr_vectors(history);
 	struct sonde_vector *all = calloc((size_t)nr + 1, sizeof(*all));
 
 	if (!all)
 		return fail(err, -ENOMEM, "out of memory");
 	for (int64_t row = 0; row < nr; row++)
-		sonde_vector_get(run, row, &all[row]);
-	run->vectors = all;
+		sonde_vector_get(history, row, &all[row]);
+	history->vectors = all;
 	for (int64_t row = 0; row < nr; row++) {
-		if (map_put(&run->vector_rows, vector_key(all[row].vcpu, all[row].number),
+		if (map_put(&history->vector_rows, vector_key(all[row].vcpu, all[row].number),
 			    (uint32_t)row))
 			return fail(err, -ENOMEM, "out of memory");
 	}
 	return 0;
 }
 
-static int read_vector(const struct sonde_run *run, int64_t row, struct sonde_vector *out)
+static int read_vector(const struct sonde_history *history, int64_t row, struct sonde_vector *out)
 {
-	const enum run_table t = RUN_VECTOR;
+	const enum query_table t = QUERY_VECTOR;
 
 	memset(out, 0, sizeof(*out));
-	if (row < 0 || row >= sonde_nr_vectors(run))
+	if (row < 0 || row >= sonde_nr_vectors(history))
 		return -ENOENT;
-	if (run->vectors) {
-		*out = run->vectors[row];
+	if (history->vectors) {
+		*out = history->vectors[row];
 		return 0;
 	}
-	out->vcpu = run_cell(run, t, row, 0);
-	out->number = run_cell(run, t, row, 1);
-	out->cause = cause_of(run_cell(run, t, row, 2));
-	out->irq = run_text(run, t, row, 3);
-	out->times = run_cell(run, t, row, 4);
-	out->agree = run_cell(run, t, row, 5);
-	out->evidence = run_text(run, t, row, 6);
+	out->vcpu = query_cell(history, t, row, 0);
+	out->number = query_cell(history, t, row, 1);
+	out->cause = cause_of(query_cell(history, t, row, 2));
+	out->irq = query_text(history, t, row, 3);
+	out->times = query_cell(history, t, row, 4);
+	out->agree = query_cell(history, t, row, 5);
+	out->evidence = query_text(history, t, row, 6);
 	return 0;
 }
 
 SIZED(vector)
 
-static const struct sonde_vector *find_vector(const struct sonde_run *run, int64_t vcpu,
+static const struct sonde_vector *find_vector(const struct sonde_history *history, int64_t vcpu,
 					      int64_t vector)
 {
 	const uint32_t *at = vcpu >= 0 && vector >= 0
-				     ? map_get(&run->vector_rows, vector_key(vcpu, vector))
+				     ? map_get(&history->vector_rows, vector_key(vcpu, vector))
 				     : NULL;
 
-	return at ? &run->vectors[*at] : NULL;
+	return at ? &history->vectors[*at] : NULL;
 }
 
 /* More lines than this no machine has; a file that is no real one may. */
 #define IRQS_MAX 4096
 
-const char *run_irq_name(const struct sonde_run *run, int64_t machine, int64_t irq)
+const char *query_irq_name(const struct sonde_history *history, int64_t machine, int64_t irq)
 {
-	int64_t nr = run_nr_rows(run, RUN_IRQ);
+	int64_t nr = query_nr_rows(history, QUERY_IRQ);
 
 	for (int64_t row = 0; row < nr && row < IRQS_MAX; row++) {
-		if (run_number(run, RUN_IRQ, row, 1) == irq &&
-		    run_number(run, RUN_IRQ, row, 0) == machine)
-			return run_string(run, RUN_IRQ, row, 2);
+		if (query_number(history, QUERY_IRQ, row, 1) == irq &&
+		    query_number(history, QUERY_IRQ, row, 0) == machine)
+			return query_string(history, QUERY_IRQ, row, 2);
 	}
 	return "";
 }
 
-const char *run_vector_irq(const struct sonde_run *run, int64_t vcpu, int64_t vector)
+const char *query_vector_irq(const struct sonde_history *history, int64_t vcpu, int64_t vector)
 {
-	const struct sonde_vector *v = find_vector(run, vcpu, vector);
+	const struct sonde_vector *v = find_vector(history, vcpu, vector);
 
 	return v ? v->irq : "";
 }
 
-enum sonde_cause run_vector_cause(const struct sonde_run *run, int64_t vcpu, int64_t vector)
+enum sonde_cause query_vector_cause(const struct sonde_history *history, int64_t vcpu,
+				    int64_t vector)
 {
-	const struct sonde_vector *v = find_vector(run, vcpu, vector);
+	const struct sonde_vector *v = find_vector(history, vcpu, vector);
 
 	return v ? v->cause : SONDE_CAUSE_UNKNOWN;
 }
 
 /* What was learned of the vector: the guest's own name for it counts for more than what its host
  * saw; what the host saw of all deliveries, for more than nothing seen of this one. */
-static void add_vector(const struct sonde_run *run, struct sonde_wake *w)
+static void add_vector(const struct sonde_history *history, struct sonde_wake *w)
 {
 	const uint32_t *at;
 	const struct sonde_vector *v;
 
 	if (w->vector < 0)
 		return;
-	at = map_get(&run->vector_rows, vector_key(w->vcpu, w->vector));
+	at = map_get(&history->vector_rows, vector_key(w->vcpu, w->vector));
 	if (!at)
 		return;
-	v = &run->vectors[*at];
+	v = &history->vectors[*at];
 	w->irq = v->irq;
 	if (v->cause == SONDE_CAUSE_UNKNOWN || v->cause == w->cause)
 		return;
@@ -154,46 +156,47 @@ static void add_vector(const struct sonde_run *run, struct sonde_wake *w)
 	}
 }
 
-static int read_wake(const struct sonde_run *run, int64_t row, struct sonde_wake *out)
+static int read_wake(const struct sonde_history *history, int64_t row, struct sonde_wake *out)
 {
-	const enum run_table t = RUN_WAKE;
+	const enum query_table t = QUERY_WAKE;
 
-	if (run->wakes && run_has_row(run, t, row)) {
-		*out = run->wakes[row];
+	if (history->wakes && query_has_row(history, t, row)) {
+		*out = history->wakes[row];
 		return 0;
 	}
 	memset(out, 0, sizeof(*out));
-	if (!run_has_row(run, t, row))
+	if (!query_has_row(history, t, row))
 		return -ENOENT;
-	out->vcpu = run_number(run, t, row, 0);
-	out->cause = cause_of(run_number(run, t, row, 1));
-	out->vector = run_number(run, t, row, 2);
-	out->from = run_number(run, t, row, 3) - 1;
-	out->by = run_number(run, t, row, 4);
-	out->evidence = run_string(run, t, row, 5);
+	out->vcpu = query_number(history, t, row, 0);
+	out->cause = cause_of(query_number(history, t, row, 1));
+	out->vector = query_number(history, t, row, 2);
+	out->from = query_number(history, t, row, 3) - 1;
+	out->by = query_number(history, t, row, 4);
+	out->evidence = query_string(history, t, row, 5);
 	out->irq = "";
-	add_vector(run, out);
+	add_vector(history, out);
 	return 0;
 }
 
 SIZED(wake)
 
 /* Older histories tell of losses in words alone. */
-bool run_wake_is_loss(const struct sonde_run *run, int64_t wake)
+bool query_wake_is_loss(const struct sonde_history *history, int64_t wake)
 {
-	int64_t lost = run_number(run, RUN_WAKE, wake, 6);
+	int64_t lost = query_number(history, QUERY_WAKE, wake, 6);
 
-	return lost >= 0 ? lost > 0 : !strcmp(run_string(run, RUN_WAKE, wake, 5), WAKE_LOST_TEXT);
+	return lost >= 0 ? lost > 0
+			 : !strcmp(query_string(history, QUERY_WAKE, wake, 5), WAKE_LOST_TEXT);
 }
 
-void run_read_wakes(struct sonde_run *run)
+void query_read_wakes(struct sonde_history *history)
 {
-	int64_t nr = run_nr_rows(run, RUN_WAKE);
-	struct sonde_wake *all = run->wakes ? NULL : calloc((size_t)nr + 1, sizeof(*all));
+	int64_t nr = query_nr_rows(history, QUERY_WAKE);
+	struct sonde_wake *all = history->wakes ? NULL : calloc((size_t)nr + 1, sizeof(*all));
 
 	if (!all)
 		return;
 	for (int64_t row = 0; row < nr; row++)
-		read_wake(run, row, &all[row]);
-	run->wakes = all;
+		read_wake(history, row, &all[row]);
+	history->wakes = all;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/buckets.h"
+#include "query/counts.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,29 +10,30 @@
 
 int64_t *load_cells(const struct load *l, unsigned machine, unsigned mode)
 {
-	return &l->time_ns[((size_t)machine * SONDE_NR_MODES + mode) * l->nr_buckets];
+	return &l->time_ns[((size_t)machine * QUERY_NR_MODES + mode) * l->nr_buckets];
 }
 
-static int add_bucket(struct load *l, struct sonde_run *run, uint32_t attr, unsigned bucket,
+static int add_bucket(struct load *l, struct sonde_history *history, uint32_t attr, unsigned bucket,
 		      int64_t begin, int64_t end)
 {
 	struct sonde_time_share *shares;
 	unsigned nr;
-	int ret = sonde_interval_sum(run, attr, begin, end, &shares, &nr);
+	int ret = sonde_interval_sum(history, attr, begin, end, &shares, &nr);
 
 	for (unsigned i = 0; !ret && i < nr; i++) {
 		struct sonde_context x = {0};
 
 		if (shares[i].value)
-			sonde_context_get(run, (int64_t)shares[i].value - 1, &x);
-		if (x.machine < l->nr_machines && (unsigned)x.mode < SONDE_NR_MODES)
+			sonde_context_get(history, (int64_t)shares[i].value - 1, &x);
+		if (x.machine < l->nr_machines && (unsigned)x.mode < QUERY_NR_MODES)
 			load_cells(l, x.machine, x.mode)[bucket] += shares[i].time_ns;
 	}
 	free(shares);
 	return ret;
 }
 
-static int add_cpu(struct load *l, struct sonde_run *run, uint32_t attr, int64_t begin, int64_t end)
+static int add_cpu(struct load *l, struct sonde_history *history, uint32_t attr, int64_t begin,
+		   int64_t end)
 {
 	int ret = 0;
 
@@ -40,25 +42,26 @@ static int add_cpu(struct load *l, struct sonde_run *run, uint32_t attr, int64_t
 		int64_t to = bucket_begin(begin, end, l->nr_buckets, b + 1);
 
 		if (from < to)
-			ret = add_bucket(l, run, attr, b, from, to);
+			ret = add_bucket(l, history, attr, b, from, to);
 	}
 	l->nr_cpus++;
 	return ret;
 }
 
-int load_init(struct load *l, struct sonde_run *run, int64_t begin, int64_t end, unsigned nr)
+int load_init(struct load *l, struct sonde_history *history, int64_t begin, int64_t end,
+	      unsigned nr)
 {
 	int ret = 0;
 
-	*l = (struct load){.nr_machines = sonde_nr_machines(run), .nr_buckets = nr};
-	l->time_ns = calloc((size_t)l->nr_machines * SONDE_NR_MODES, nr * sizeof(*l->time_ns));
+	*l = (struct load){.nr_machines = sonde_nr_machines(history), .nr_buckets = nr};
+	l->time_ns = calloc((size_t)l->nr_machines * QUERY_NR_MODES, nr * sizeof(*l->time_ns));
 	if (!l->time_ns)
 		return -ENOMEM;
-	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
-		uint32_t attr = sonde_attr_of_cpu(run, row, "runs");
+	for (int64_t row = 0; row < sonde_nr_cpus(history) && !ret; row++) {
+		uint32_t attr = sonde_attr_of_cpu(history, row, "runs");
 
 		if (attr != SONDE_NO_ATTR)
-			ret = add_cpu(l, run, attr, begin, end);
+			ret = add_cpu(l, history, attr, begin, end);
 	}
 	return ret;
 }
@@ -117,8 +120,8 @@ static bool sample_exit(const struct sonde_interval *i, void *data)
 	return --s->left;
 }
 
-static int estimate_bucket(struct exit_counts *x, struct sonde_run *run, uint32_t attr, unsigned b,
-			   unsigned each)
+static int estimate_bucket(struct exit_counts *x, struct sonde_history *history, uint32_t attr,
+			   unsigned b, unsigned each)
 {
 	struct sample s = {
 		.begin = bucket_begin(x->begin, x->end, x->nr_buckets, b),
@@ -126,7 +129,7 @@ static int estimate_bucket(struct exit_counts *x, struct sonde_run *run, uint32_
 		.left = each,
 	};
 	/* One ns before it: whether it begins inside of an exit. */
-	int ret = sonde_interval_walk(run, attr, s.begin - 1, s.end, sample_exit, &s);
+	int ret = sonde_interval_walk(history, attr, s.begin - 1, s.end, sample_exit, &s);
 
 	if (!s.left && s.seen > s.begin && s.seen < s.end)
 		s.exits = (uint64_t)((__int128)s.exits * (s.end - s.begin) / (s.seen - s.begin));
@@ -134,10 +137,10 @@ static int estimate_bucket(struct exit_counts *x, struct sonde_run *run, uint32_
 	return ret;
 }
 
-int exit_counts_of(struct exit_counts *x, struct sonde_run *run, int64_t cpu)
+int exit_counts_of(struct exit_counts *x, struct sonde_history *history, int64_t cpu)
 {
-	uint32_t attr = sonde_attr_of_cpu(run, cpu, "exit");
-	unsigned most = EXITS_MAX / (unsigned)(sonde_nr_cpus(run) + 1) + 1;
+	uint32_t attr = sonde_attr_of_cpu(history, cpu, "exit");
+	unsigned most = EXITS_MAX / (unsigned)(sonde_nr_cpus(history) + 1) + 1;
 	int ret;
 
 	if (attr == SONDE_NO_ATTR)
@@ -145,9 +148,9 @@ int exit_counts_of(struct exit_counts *x, struct sonde_run *run, int64_t cpu)
 	x->inside = false;
 	x->left = most;
 	memset(x->counts, 0, x->nr_buckets * sizeof(*x->counts));
-	ret = sonde_interval_walk(run, attr, x->begin, x->end, count_exit, x);
+	ret = sonde_interval_walk(history, attr, x->begin, x->end, count_exit, x);
 	x->about = !x->left;
 	for (unsigned b = 0; b < x->nr_buckets && x->about && !ret; b++)
-		ret = estimate_bucket(x, run, attr, b, most / x->nr_buckets + SAMPLE_LEAST);
+		ret = estimate_bucket(x, history, attr, b, most / x->nr_buckets + SAMPLE_LEAST);
 	return ret;
 }

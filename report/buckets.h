@@ -2,7 +2,7 @@
 #ifndef REPORT_BUCKETS_H
 #define REPORT_BUCKETS_H
 
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 /*
  * Charts: a window of time cut into equal parts, and how much of something is in each.
@@ -21,7 +21,8 @@ struct load {
 };
 
 /* @nr ≤ BUCKETS_MAX.  0 or -errno; to be released in any case. */
-int load_init(struct load *l, struct sonde_run *run, int64_t begin, int64_t end, unsigned nr);
+int load_init(struct load *l, struct sonde_history *history, int64_t begin, int64_t end,
+	      unsigned nr);
 void load_release(struct load *l);
 
 /* The buckets of a machine and mode. */
@@ -46,6 +47,6 @@ int exit_counts_init(struct exit_counts *x, int64_t begin, int64_t end, unsigned
 void exit_counts_release(struct exit_counts *x);
 
 /* -ENOENT: the CPU (a row) has no exits. */
-int exit_counts_of(struct exit_counts *x, struct sonde_run *run, int64_t cpu);
+int exit_counts_of(struct exit_counts *x, struct sonde_history *history, int64_t cpu);
 
 #endif

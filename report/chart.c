@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/chart.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "base/figure.h"
 #include "base/units.h"
-#include "report/facts.h"
+#include "report/rows.h"
 #include "report/palette.h"
 #include "report/safe.h"
 
@@ -68,30 +68,30 @@ static void phase_keys(FILE *out)
 	}
 }
 
-static void phase_bar(FILE *out, struct sonde_run *run, const struct sonde_facts *f, size_t row,
-		      double scale, int64_t begin, unsigned y)
+static void phase_bar(FILE *out, struct sonde_history *history, const struct sonde_rows *f,
+		      size_t row, double scale, int64_t begin, unsigned y)
 {
-	double x = MARGIN + LABEL + (double)ns_since(facts_named(f, row, "begin").i, begin) * scale;
-	double width = (double)facts_named(f, row, "length").i * scale;
+	double x = MARGIN + LABEL + (double)ns_since(rows_named(f, row, "begin").i, begin) * scale;
+	double width = (double)rows_named(f, row, "length").i * scale;
 	char label[160], safe[400], length[UNIT_TEXT];
 	struct sonde_machine m;
 	int64_t sum = 0;
 
-	sonde_machine_get(run, facts_named(f, row, "vm").i, &m);
-	unit_length(length, facts_named(f, row, "length").i, sonde_run_ticks_are_ns(run));
+	sonde_machine_get(history, rows_named(f, row, "vm").i, &m);
+	unit_length(length, rows_named(f, row, "length").i, sonde_history_ticks_are_ns(history));
 	snprintf(label, sizeof(label), "%s %s  %s", m.name,
-		 sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "stage")).s, length);
+		 sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, "stage")).s, length);
 	fprintf(out, "<text class=\"l\" x=\"%d\" y=\"%u\">%s</text>\n", MARGIN + LABEL - 8,
 		y + BAR - 4, safe_xml(safe, sizeof(safe), label));
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		sum += facts_named(f, row, parts[i].column).i;
+		sum += rows_named(f, row, parts[i].column).i;
 	for (size_t i = 0; i < ARRAY_SIZE(parts) && sum > 0; i++) {
-		double part = width * (double)facts_named(f, row, parts[i].column).i / (double)sum;
+		double part = width * (double)rows_named(f, row, parts[i].column).i / (double)sum;
 
 		if (part <= 0)
 			continue;
-		unit_length(length, facts_named(f, row, parts[i].column).i,
-			    sonde_run_ticks_are_ns(run));
+		unit_length(length, rows_named(f, row, parts[i].column).i,
+			    sonde_history_ticks_are_ns(history));
 		fprintf(out,
 			"<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"#%06x\">"
 			"<title>%s: %s</title></rect>\n",
@@ -100,7 +100,8 @@ static void phase_bar(FILE *out, struct sonde_run *run, const struct sonde_facts
 	}
 }
 
-static void time_axis(FILE *out, struct sonde_run *run, int64_t begin, int64_t end, unsigned bottom)
+static void time_axis(FILE *out, struct sonde_history *history, int64_t begin, int64_t end,
+		      unsigned bottom)
 {
 	for (int i = 0; i <= 5; i++) {
 		double x = MARGIN + LABEL + PLOT * i / 5.0;
@@ -110,29 +111,30 @@ static void time_axis(FILE *out, struct sonde_run *run, int64_t begin, int64_t e
 			"<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%u\"/>"
 			"<text class=\"a\" x=\"%.1f\" y=\"%u\">+%s</text>\n",
 			x, HEAD, x, bottom, x, bottom + 16,
-			unit_length(text, (end - begin) / 5 * i, sonde_run_ticks_are_ns(run)));
+			unit_length(text, (end - begin) / 5 * i,
+				    sonde_history_ticks_are_ns(history)));
 	}
 }
 
-void chart_phases(FILE *out, struct sonde_run *run, const struct sonde_facts *f)
+void chart_phases(FILE *out, struct sonde_history *history, const struct sonde_rows *f)
 {
-	size_t nr = sonde_facts_nr_rows(f);
+	size_t nr = sonde_rows_nr(f);
 	int64_t begin = INT64_MAX, end = INT64_MIN;
 	unsigned bottom = HEAD + (unsigned)nr * ROW;
 
 	for (size_t row = 0; row < nr; row++) {
-		int64_t from = facts_named(f, row, "begin").i,
-			to = from + facts_named(f, row, "length").i;
+		int64_t from = rows_named(f, row, "begin").i,
+			to = from + rows_named(f, row, "length").i;
 
 		begin = from < begin ? from : begin;
 		end = to > end ? to : end;
 	}
-	begin_svg(out, bottom + AXIS, sonde_facts_analysis(f)->title);
+	begin_svg(out, bottom + AXIS, sonde_rows_table(f)->title);
 	phase_keys(out);
 	if (nr && end > begin) {
-		time_axis(out, run, begin, end, bottom);
+		time_axis(out, history, begin, end, bottom);
 		for (size_t row = 0; row < nr; row++)
-			phase_bar(out, run, f, row, (double)PLOT / (double)(end - begin), begin,
+			phase_bar(out, history, f, row, (double)PLOT / (double)(end - begin), begin,
 				  HEAD + (unsigned)row * ROW + 3);
 	}
 	fputs("</svg>\n", out);
@@ -141,14 +143,14 @@ void chart_phases(FILE *out, struct sonde_run *run, const struct sonde_facts *f)
 /* ---- distributions ------------------------------------------------------------------------- */
 
 /* The columns before "from" say whose a row is. */
-static bool same_panel(const struct sonde_facts *f, size_t a, size_t b)
+static bool same_panel(const struct sonde_rows *f, size_t a, size_t b)
 {
-	int from = sonde_facts_column(f, "from");
+	int from = sonde_rows_column(f, "from");
 
 	for (int c = 0; c < from; c++) {
-		union sonde_cell x = sonde_facts_cell(f, a, (unsigned)c);
-		union sonde_cell y = sonde_facts_cell(f, b, (unsigned)c);
-		bool is_text = sonde_facts_analysis(f)->columns[c].type == SONDE_COL_STRING;
+		union sonde_cell x = sonde_rows_cell(f, a, (unsigned)c);
+		union sonde_cell y = sonde_rows_cell(f, b, (unsigned)c);
+		bool is_text = sonde_rows_table(f)->columns[c].type == SONDE_COL_STRING;
 
 		if (is_text ? strcmp(x.s, y.s) != 0 : x.i != y.i)
 			return false;
@@ -158,20 +160,20 @@ static bool same_panel(const struct sonde_facts *f, size_t a, size_t b)
 
 /* One of the columns that say whose a row is.  A second machine is told with its column's title,
  * and not at all where it is the first: "vm-a, code of vm-a-n MSR", "vm-a MSR". */
-static size_t append_owner(char *label, size_t room, struct sonde_run *run,
-			   const struct sonde_facts *f, size_t row, unsigned c)
+static size_t append_owner(char *label, size_t room, struct sonde_history *history,
+			   const struct sonde_rows *f, size_t row, unsigned c)
 {
-	const struct sonde_column *column = &sonde_facts_analysis(f)->columns[c];
+	const struct sonde_column *column = &sonde_rows_table(f)->columns[c];
 	bool second = c && column->type == SONDE_COL_MACHINE && column[-1].type == column->type;
 	char text[120], title[40];
 	size_t i = 0;
 
-	if (second && sonde_facts_cell(f, row, c).i == sonde_facts_cell(f, row, c - 1).i)
+	if (second && sonde_rows_cell(f, row, c).i == sonde_rows_cell(f, row, c - 1).i)
 		return 0;
 	for (; second && column->title[i] && i + 1 < sizeof(title); i++)
 		title[i] = (char)tolower((unsigned char)column->title[i]);
 	title[i] = '\0';
-	facts_cell_text(run, column->type, sonde_facts_cell(f, row, c), text, sizeof(text));
+	rows_cell_text(history, column->type, sonde_rows_cell(f, row, c), text, sizeof(text));
 	return (size_t)snprintf(label, room, "%s%s%s%s",
 				second ? ", "
 				: c    ? " "
@@ -179,15 +181,16 @@ static size_t append_owner(char *label, size_t room, struct sonde_run *run,
 				title, second ? " " : "", text);
 }
 
-static void panel_label(FILE *out, struct sonde_run *run, const struct sonde_facts *f, size_t row,
-			int64_t count, unsigned y)
+static void panel_label(FILE *out, struct sonde_history *history, const struct sonde_rows *f,
+			size_t row, int64_t count, unsigned y)
 {
 	char label[300] = "", safe[700], number[UNIT_TEXT];
-	int from = sonde_facts_column(f, "from");
+	int from = sonde_rows_column(f, "from");
 	size_t used = 0;
 
 	for (int c = 0; c < from && used < sizeof(label); c++)
-		used += append_owner(label + used, sizeof(label) - used, run, f, row, (unsigned)c);
+		used += append_owner(label + used, sizeof(label) - used, history, f, row,
+				     (unsigned)c);
 	fprintf(out,
 		"<text class=\"l\" x=\"%d\" y=\"%u\">%s</text>"
 		"<text class=\"l k\" x=\"%d\" y=\"%u\">%s</text>\n",
@@ -206,39 +209,38 @@ static double x_of(const struct log_axis *axis, int64_t length)
 	return MARGIN + LABEL + PLOT * (at - axis->low) / (axis->high - axis->low);
 }
 
-static void panel(FILE *out, struct sonde_run *run, const struct sonde_facts *f, size_t first,
-		  size_t end, const struct log_axis *axis, unsigned y)
+static void panel(FILE *out, struct sonde_history *history, const struct sonde_rows *f,
+		  size_t first, size_t end, const struct log_axis *axis, unsigned y)
 {
 	int64_t most = 1, sum = 0;
 
 	for (size_t row = first; row < end; row++) {
-		int64_t count = facts_named(f, row, "count").i;
+		int64_t count = rows_named(f, row, "count").i;
 
 		sum += count;
 		most = count > most ? count : most;
 	}
-	panel_label(out, run, f, first, sum, y);
+	panel_label(out, history, f, first, sum, y);
 	fprintf(out, "<line class=\"grid\" x1=\"%d\" y1=\"%u\" x2=\"%d\" y2=\"%u\"/>\n",
 		MARGIN + LABEL, y, WIDTH - MARGIN, y);
 	for (size_t row = first; row < end; row++) {
-		double x = x_of(axis, facts_named(f, row, "from").i);
-		double width = x_of(axis, facts_named(f, row, "to").i) - x;
-		double height =
-			(PANEL - 14) * (double)facts_named(f, row, "count").i / (double)most;
+		double x = x_of(axis, rows_named(f, row, "from").i);
+		double width = x_of(axis, rows_named(f, row, "to").i) - x;
+		double height = (PANEL - 14) * (double)rows_named(f, row, "count").i / (double)most;
 		char from[UNIT_TEXT], to[UNIT_TEXT], number[UNIT_TEXT];
-		bool is_ns = sonde_run_ticks_are_ns(run);
+		bool is_ns = sonde_history_ticks_are_ns(history);
 
 		fprintf(out,
 			"<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 			"fill=\"#2f7fc1\"><title>%s to %s: %s</title></rect>\n",
 			x + 0.5, y - height, width > 1.5 ? width - 1 : 0.5, height,
-			unit_length(from, facts_named(f, row, "from").i, is_ns),
-			unit_length(to, facts_named(f, row, "to").i, is_ns),
-			unit_count(number, facts_named(f, row, "count").i));
+			unit_length(from, rows_named(f, row, "from").i, is_ns),
+			unit_length(to, rows_named(f, row, "to").i, is_ns),
+			unit_count(number, rows_named(f, row, "count").i));
 	}
 }
 
-static void length_axis(FILE *out, struct sonde_run *run, const struct log_axis *axis,
+static void length_axis(FILE *out, struct sonde_history *history, const struct log_axis *axis,
 			unsigned bottom)
 {
 	/* A mark at each power of ten. */
@@ -252,26 +254,26 @@ static void length_axis(FILE *out, struct sonde_run *run, const struct log_axis 
 			"<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%u\"/>"
 			"<text class=\"a\" x=\"%.1f\" y=\"%u\">%s</text>\n",
 			x, HEAD - 20, x, bottom, x, bottom + 16,
-			unit_length(text, length, sonde_run_ticks_are_ns(run)));
+			unit_length(text, length, sonde_history_ticks_are_ns(history)));
 	}
 }
 
-static unsigned count_panels(const struct sonde_facts *f)
+static unsigned count_panels(const struct sonde_rows *f)
 {
 	unsigned nr = 0;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++)
+	for (size_t row = 0; row < sonde_rows_nr(f); row++)
 		nr += !row || !same_panel(f, row - 1, row);
 	return nr;
 }
 
-static struct log_axis axis_of(const struct sonde_facts *f)
+static struct log_axis axis_of(const struct sonde_rows *f)
 {
 	struct log_axis axis = {64, 0};
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		double from = log2((double)facts_named(f, row, "from").i + 1);
-		double to = log2((double)facts_named(f, row, "to").i + 1);
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
+		double from = log2((double)rows_named(f, row, "from").i + 1);
+		double to = log2((double)rows_named(f, row, "to").i + 1);
 
 		axis.low = from < axis.low ? from : axis.low;
 		axis.high = to > axis.high ? to : axis.high;
@@ -281,20 +283,20 @@ static struct log_axis axis_of(const struct sonde_facts *f)
 	return axis;
 }
 
-void chart_spread(FILE *out, struct sonde_run *run, const struct sonde_facts *f)
+void chart_spread(FILE *out, struct sonde_history *history, const struct sonde_rows *f)
 {
 	struct log_axis axis = axis_of(f);
 	unsigned bottom = HEAD + count_panels(f) * PANEL;
 	unsigned y = HEAD;
 	size_t first = 0;
 
-	begin_svg(out, bottom + AXIS, sonde_facts_analysis(f)->title);
-	length_axis(out, run, &axis, bottom);
-	for (size_t row = 1; row <= sonde_facts_nr_rows(f); row++) {
-		if (row < sonde_facts_nr_rows(f) && same_panel(f, first, row))
+	begin_svg(out, bottom + AXIS, sonde_rows_table(f)->title);
+	length_axis(out, history, &axis, bottom);
+	for (size_t row = 1; row <= sonde_rows_nr(f); row++) {
+		if (row < sonde_rows_nr(f) && same_panel(f, first, row))
 			continue;
 		y += PANEL;
-		panel(out, run, f, first, row, &axis, y);
+		panel(out, history, f, first, row, &axis, y);
 		first = row;
 	}
 	fputs("</svg>\n", out);

@@ -2,20 +2,20 @@
 #ifndef REPORT_CHART_H
 #define REPORT_CHART_H
 
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 
 #include <stdio.h>
 
-/* Facts as pictures (SVG, no script). */
+/* Rows as pictures (SVG, no script). */
 
-/* Phases of starts or ends (facts boot, shutdown): a bar each where it was in time, divided into
+/* Phases of starts or ends (rows boot, shutdown): a bar each where it was in time, divided into
  * what its time went into. */
-void chart_phases(FILE *out, struct sonde_run *run, const struct sonde_facts *phases);
+void chart_phases(FILE *out, struct sonde_history *history, const struct sonde_rows *phases);
 
 /*
- * Distributions: facts with columns "from", "to" (lengths) and "count", where all columns before
+ * Distributions: rows with columns "from", "to" (lengths) and "count", where all columns before
  * them say whose.  A row of columns each, on one logarithmic axis of lengths.
  */
-void chart_spread(FILE *out, struct sonde_run *run, const struct sonde_facts *spread);
+void chart_spread(FILE *out, struct sonde_history *history, const struct sonde_rows *spread);
 
 #endif

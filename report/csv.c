@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/csv.h"
-#include "report/facts.h"
+#include "report/rows.h"
 #include "report/safe.h"
 
 #include <inttypes.h>
@@ -35,7 +35,7 @@ void csv_text(FILE *out, const char *text)
 		free(safe);
 }
 
-static void put_cell(FILE *out, struct sonde_run *run, enum sonde_column_type type,
+static void put_cell(FILE *out, struct sonde_history *history, enum sonde_column_type type,
 		     union sonde_cell cell)
 {
 	char text[FIELD_MAX];
@@ -57,23 +57,23 @@ static void put_cell(FILE *out, struct sonde_run *run, enum sonde_column_type ty
 		break;
 	default:
 		if (cell.i >= 0)
-			csv_text(out, facts_cell_text(run, type, cell, text, sizeof(text)));
+			csv_text(out, rows_cell_text(history, type, cell, text, sizeof(text)));
 		break;
 	}
 }
 
-void facts_csv(FILE *out, struct sonde_run *run, const struct sonde_facts *facts)
+void rows_csv(FILE *out, struct sonde_history *history, const struct sonde_rows *rows)
 {
-	const struct sonde_analysis *a = sonde_facts_analysis(facts);
+	const struct sonde_table *a = sonde_rows_table(rows);
 
 	for (unsigned c = 0; c < a->nr_columns; c++)
 		fprintf(out, "%s%s", c ? "," : "", a->columns[c].name);
 	fputc('\n', out);
-	for (size_t row = 0; row < sonde_facts_nr_rows(facts); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(rows); row++) {
 		for (unsigned c = 0; c < a->nr_columns; c++) {
 			if (c)
 				fputc(',', out);
-			put_cell(out, run, a->columns[c].type, sonde_facts_cell(facts, row, c));
+			put_cell(out, history, a->columns[c].type, sonde_rows_cell(rows, row, c));
 		}
 		fputc('\n', out);
 	}

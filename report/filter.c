@@ -101,11 +101,11 @@ static int parse_term(struct filter_term *t, const char *p, const char *end)
 	return 0;
 }
 
-int filter_init(struct filter *f, struct sonde_run *run, const char *text)
+int filter_init(struct filter *f, struct sonde_history *history, const char *text)
 {
 	size_t room = strlen(text) / 2 + 1; /* words have a blank between them */
 
-	*f = (struct filter){.run = run};
+	*f = (struct filter){.history = history};
 	f->terms = calloc(room, sizeof(*f->terms));
 	if (!f->terms)
 		return -ENOMEM;
@@ -121,7 +121,7 @@ int filter_init(struct filter *f, struct sonde_run *run, const char *text)
 		text = *end ? end + 1 : end;
 	}
 	if (f->nr)
-		f->contexts = calloc((size_t)sonde_nr_contexts(run) + 1, 1);
+		f->contexts = calloc((size_t)sonde_nr_contexts(history) + 1, 1);
 	if (f->nr && !f->contexts) {
 		filter_release(f);
 		return -ENOMEM;
@@ -160,24 +160,24 @@ static void facet_number(struct facets *f, enum key key, int64_t number)
 	snprintf(facet(f, key), FACET_ROOM, "%lld", (long long)number);
 }
 
-static void machine_facet(struct facets *f, const struct sonde_run *run, int64_t machine)
+static void machine_facet(struct facets *f, const struct sonde_history *history, int64_t machine)
 {
 	struct sonde_machine m;
 
-	if (!sonde_machine_get(run, machine, &m))
+	if (!sonde_machine_get(history, machine, &m))
 		facet_text(f, KEY_MACHINE, m.name);
 }
 
-static void cpu_facet(struct facets *f, const struct sonde_run *run, int64_t cpu)
+static void cpu_facet(struct facets *f, const struct sonde_history *history, int64_t cpu)
 {
 	if (cpu >= 0)
-		sonde_cpu_label(run, cpu, facet(f, KEY_CPU), FACET_ROOM);
+		sonde_cpu_label(history, cpu, facet(f, KEY_CPU), FACET_ROOM);
 }
 
 #define NS_DEPTH_MAX 8
 
 /* A thread's own texts; its machine is @machine when the thread is not known. */
-static void thread_facets(struct facets *f, const struct sonde_run *run, int64_t thread,
+static void thread_facets(struct facets *f, const struct sonde_history *history, int64_t thread,
 			  int64_t machine)
 {
 	struct sonde_thread t;
@@ -185,23 +185,23 @@ static void thread_facets(struct facets *f, const struct sonde_run *run, int64_t
 	int64_t row;
 
 	f->nr = 0;
-	if (sonde_thread_get(run, thread, &t)) {
-		machine_facet(f, run, machine);
+	if (sonde_thread_get(history, thread, &t)) {
+		machine_facet(f, history, machine);
 		return;
 	}
-	machine_facet(f, run, t.machine);
-	sonde_thread_label(run, thread, facet(f, KEY_THREAD), FACET_ROOM);
+	machine_facet(f, history, t.machine);
+	sonde_thread_label(history, thread, facet(f, KEY_THREAD), FACET_ROOM);
 	facet_text(f, KEY_THREAD, t.comm);
 	facet_number(f, KEY_THREAD, t.tid);
 	facet_text(f, KEY_PROCESS, t.comm);
 	facet_number(f, KEY_PROCESS, t.pid);
 	row = t.pid_ns;
 	for (unsigned i = 0; i < NS_DEPTH_MAX; i++, row = ns.parent) {
-		if (!is_container(run, row) || sonde_pid_ns_get(run, row, &ns))
+		if (!is_container(history, row) || sonde_pid_ns_get(history, row, &ns))
 			break;
-		sonde_pid_ns_label(run, row, facet(f, KEY_CONTAINER), FACET_ROOM);
+		sonde_pid_ns_label(history, row, facet(f, KEY_CONTAINER), FACET_ROOM);
 	}
-	cpu_facet(f, run, t.vcpu);
+	cpu_facet(f, history, t.vcpu);
 }
 
 /* @value is in small letters. */
@@ -248,11 +248,11 @@ static bool context_matches(const struct filter *f, int64_t context)
 	struct sonde_context c;
 	struct facets facets;
 
-	if (sonde_context_get(f->run, context, &c))
+	if (sonde_context_get(f->history, context, &c))
 		return false;
-	thread_facets(&facets, f->run, c.thread, c.machine);
-	cpu_facet(&facets, f->run, sonde_find_cpu(f->run, c.machine, c.cpu));
-	cpu_facet(&facets, f->run, c.serves);
+	thread_facets(&facets, f->history, c.thread, c.machine);
+	cpu_facet(&facets, f->history, sonde_find_cpu(f->history, c.machine, c.cpu));
+	cpu_facet(&facets, f->history, c.serves);
 	facet_text(&facets, KEY_STATE, sonde_mode_name(c.mode));
 	facet_text(&facets, KEY_STATE, mode_color(c.mode)->name);
 	if (*c.detail_text)
@@ -268,7 +268,7 @@ bool filter_context(struct filter *f, int64_t context)
 
 	if (!f->nr)
 		return true;
-	if (context < 0 || context >= sonde_nr_contexts(f->run))
+	if (context < 0 || context >= sonde_nr_contexts(f->history))
 		return false;
 	known = &f->contexts[context];
 	if (*known == NOT_ASKED)
@@ -282,7 +282,7 @@ bool filter_thread(const struct filter *f, int64_t thread)
 
 	if (!f->nr)
 		return true;
-	thread_facets(&facets, f->run, thread, -1);
+	thread_facets(&facets, f->history, thread, -1);
 	return matches(f, &facets);
 }
 
@@ -293,9 +293,9 @@ bool filter_vcpu_state(const struct filter *f, int64_t vcpu, uint32_t state)
 
 	if (!f->nr)
 		return true;
-	if (!sonde_cpu_get(f->run, vcpu, &cpu))
-		machine_facet(&facets, f->run, cpu.machine);
-	cpu_facet(&facets, f->run, vcpu);
+	if (!sonde_cpu_get(f->history, vcpu, &cpu))
+		machine_facet(&facets, f->history, cpu.machine);
+	cpu_facet(&facets, f->history, vcpu);
 	facet_text(&facets, KEY_STATE, vcpu_color(state)->name);
 	return matches(f, &facets);
 }
@@ -306,7 +306,7 @@ bool filter_thread_state(const struct filter *f, int64_t thread, uint32_t state)
 
 	if (!f->nr)
 		return true;
-	thread_facets(&facets, f->run, thread, -1);
+	thread_facets(&facets, f->history, thread, -1);
 	facet_text(&facets, KEY_STATE, thread_color(state)->name);
 	return matches(f, &facets);
 }

@@ -2,7 +2,7 @@
 #ifndef REPORT_FILTER_H
 #define REPORT_FILTER_H
 
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 /*
  * The highlight filter: what it does not match is shown faded.  The same language as the page's
@@ -23,16 +23,16 @@
 struct filter_term;
 
 struct filter {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct filter_term *terms; /* owned */
 	unsigned nr;		   /* 0: everything matches */
 	uint8_t *contexts;	   /* owned: answers so far, per context */
 };
 
-int filter_init(struct filter *f, struct sonde_run *run, const char *text);
+int filter_init(struct filter *f, struct sonde_history *history, const char *text);
 void filter_release(struct filter *f);
 
-/* Rows of the run's tables; -1 is something unknown. */
+/* Rows of the history's tables; -1 is something unknown. */
 bool filter_context(struct filter *f, int64_t context);
 bool filter_thread(const struct filter *f, int64_t thread);
 

@@ -2,13 +2,13 @@
 #ifndef REPORT_MISSING_H
 #define REPORT_MISSING_H
 
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 #include <stddef.h>
 
 /*
- * What is missing of a run: a reader is to know it before an answer, not behind it.  Commands and
- * screens say it in the same words.
+ * What is missing of a history: a reader is to know it before an answer, not behind it.  Commands
+ * and screens say it in the same words.
  */
 
 #define MISSING_TEXT 160
@@ -20,16 +20,18 @@ struct not_known {
 };
 
 /* 0 or negative errno: the sums are 0 then. */
-int not_known_find(struct not_known *out, struct sonde_run *run, int64_t begin, int64_t end);
+int not_known_find(struct not_known *out, struct sonde_history *history, int64_t begin,
+		   int64_t end);
 
 /* Gaps that touch the window. */
-int64_t missing_gaps(const struct sonde_run *run, int64_t begin, int64_t end);
+int64_t missing_gaps(const struct sonde_history *history, int64_t begin, int64_t end);
 
 /* "1 trace left out": LEFT_OUT_TEXT; "" when there is none. */
-char *missing_left_out(const struct sonde_run *run, char *buf, size_t room);
+char *missing_left_out(const struct sonde_history *history, char *buf, size_t room);
 
 /* "1 trace left out, 3 gaps, 0.4% of the CPU time unknown": for a head line, MISSING_TEXT; "" when
  * nothing is missing. */
-char *missing_line(struct sonde_run *run, int64_t begin, int64_t end, char *buf, size_t room);
+char *missing_line(struct sonde_history *history, int64_t begin, int64_t end, char *buf,
+		   size_t room);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/moment.h"
-#include "sonde/facts.h"
+#include "query/counts.h"
+#include "sonde/tables.h"
 
 #include <stdio.h>
 #include <string.h>
 
-void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, unsigned layer,
-		     char *buf, size_t room)
+void stack_does_text(const struct sonde_history *history, const struct sonde_stack *s,
+		     unsigned layer, char *buf, size_t room)
 {
 	char label[80];
 	int n;
@@ -14,7 +15,7 @@ void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, u
 	if (layer + 1 < s->nr) {
 		const struct sonde_frame *in = &s->frames[layer + 1];
 
-		sonde_cpu_label(run, sonde_find_cpu(run, in->machine, in->cpu), label,
+		sonde_cpu_label(history, sonde_find_cpu(history, in->machine, in->cpu), label,
 				sizeof(label));
 		snprintf(buf, room, "runs %s", label);
 		return;
@@ -24,7 +25,7 @@ void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, u
 	if (s->mode != SONDE_MODE_HYPERVISOR || n < 0 || (size_t)n >= room)
 		return;
 	if (s->serves >= 0)
-		sonde_cpu_label(run, s->serves, label, sizeof(label));
+		sonde_cpu_label(history, s->serves, label, sizeof(label));
 	snprintf(buf + n, room - (size_t)n, " for %s",
 		 s->serves >= 0 ? label : "a nested guest, not known which");
 }
@@ -34,144 +35,145 @@ bool stack_is_uncertain(const struct sonde_stack *s, int64_t at)
 	return s->bound_ns < 0 || at - s->begin < s->bound_ns || s->end - at <= s->bound_ns;
 }
 
-enum outermost outermost_of(const struct sonde_run *run)
+enum outermost outermost_of(const struct sonde_history *history)
 {
-	const char *hypervisor = sonde_identity_of(run, 0, "hypervisor");
+	const char *hypervisor = sonde_identity_of(history, 0, "hypervisor");
 
 	if (!*hypervisor)
 		return OUTERMOST_UNKNOWN;
 	return strcmp(hypervisor, "none") ? OUTERMOST_VM : OUTERMOST_PHYSICAL;
 }
 
-void outermost_cpus_text(const struct sonde_run *run, char *buf, size_t room)
+void outermost_cpus_text(const struct sonde_history *history, char *buf, size_t room)
 {
-	enum outermost is = outermost_of(run);
+	enum outermost is = outermost_of(history);
 	struct sonde_machine m = {.name = ""};
 
-	sonde_machine_get(run, 0, &m);
+	sonde_machine_get(history, 0, &m);
 	if (is == OUTERMOST_PHYSICAL)
 		snprintf(buf, room, "Physical CPUs");
 	else
 		snprintf(buf, room, "%s of %s", is == OUTERMOST_VM ? "vCPUs" : "CPUs", m.name);
 }
 
-static bool has_vms(const struct sonde_run *run, int64_t machine)
+static bool has_vms(const struct sonde_history *history, int64_t machine)
 {
 	struct sonde_machine m;
 
-	for (int64_t row = 0; !sonde_machine_get(run, row, &m); row++) {
+	for (int64_t row = 0; !sonde_machine_get(history, row, &m); row++) {
 		if (m.parent == machine)
 			return true;
 	}
 	return false;
 }
 
-static const char *outermost_text(const struct sonde_run *run)
+static const char *outermost_text(const struct sonde_history *history)
 {
-	if (outermost_of(run) == OUTERMOST_PHYSICAL)
+	if (outermost_of(history) == OUTERMOST_PHYSICAL)
 		return "physical machine";
-	return has_vms(run, 0) ? "host" : "machine";
+	return has_vms(history, 0) ? "host" : "machine";
 }
 
-void machine_kind_text(const struct sonde_run *run, int64_t machine, bool brief, char *buf,
+void machine_kind_text(const struct sonde_history *history, int64_t machine, bool brief, char *buf,
 		       size_t room)
 {
-	const char *hypervisor = sonde_identity_of(run, machine, "hypervisor");
+	const char *hypervisor = sonde_identity_of(history, machine, "hypervisor");
 	struct sonde_machine m;
 
-	if (sonde_machine_get(run, machine, &m))
+	if (sonde_machine_get(history, machine, &m))
 		snprintf(buf, room, "%s", "");
 	else if (m.parent >= 0)
 		snprintf(buf, room, "%s", m.level > 1 ? "nested VM" : "VM");
-	else if (outermost_of(run) == OUTERMOST_VM)
+	else if (outermost_of(history) == OUTERMOST_VM)
 		snprintf(buf, room, "%sitself a VM (%.20s)",
 			 brief ? "" : "outermost machine with a trace, ",
 			 strcmp(hypervisor, "unknown") ? hypervisor : "host unknown");
 	else
-		snprintf(buf, room, "%s", outermost_text(run));
+		snprintf(buf, room, "%s", outermost_text(history));
 }
 
-bool is_container(const struct sonde_run *run, int64_t pid_ns)
+bool is_container(const struct sonde_history *history, int64_t pid_ns)
 {
 	struct sonde_pid_ns ns;
 
-	return !sonde_pid_ns_get(run, pid_ns, &ns) && ns.level;
+	return !sonde_pid_ns_get(history, pid_ns, &ns) && ns.level;
 }
 
-void container_text(const struct sonde_run *run, int64_t thread, char *buf, size_t room)
+void container_text(const struct sonde_history *history, int64_t thread, char *buf, size_t room)
 {
 	struct sonde_thread t;
 
 	*buf = '\0';
-	if (!sonde_thread_get(run, thread, &t) && is_container(run, t.pid_ns))
-		sonde_pid_ns_label(run, t.pid_ns, buf, room);
+	if (!sonde_thread_get(history, thread, &t) && is_container(history, t.pid_ns))
+		sonde_pid_ns_label(history, t.pid_ns, buf, room);
 }
 
 /* "h-burn[519] on host0", or for interrupts "irq on host0". */
-static void culprit_text(struct sonde_run *run, const struct sonde_facts *f, size_t row, char *buf,
-			 size_t room)
+static void culprit_text(struct sonde_history *history, const struct sonde_rows *f, size_t row,
+			 char *buf, size_t room)
 {
-	int who = sonde_facts_column(f, "culprit");
-	int where = sonde_facts_column(f, "culprit_machine");
-	int mode = sonde_facts_column(f, "mode");
-	int64_t thread = who < 0 ? -1 : sonde_facts_cell(f, row, (unsigned)who).i;
+	int who = sonde_rows_column(f, "culprit");
+	int where = sonde_rows_column(f, "culprit_machine");
+	int mode = sonde_rows_column(f, "mode");
+	int64_t thread = who < 0 ? -1 : sonde_rows_cell(f, row, (unsigned)who).i;
 	struct sonde_machine m = {.name = ""};
 	char label[160];
 
 	if (thread >= 0)
-		sonde_thread_label(run, thread, label, sizeof(label));
+		sonde_thread_label(history, thread, label, sizeof(label));
 	else
 		snprintf(label, sizeof(label), "%s",
 			 mode < 0 ? "unknown"
-				  : sonde_mode_name((enum sonde_mode)sonde_facts_cell(
-							    f, row, (unsigned)mode)
-							    .i));
-	if (where >= 0 && !sonde_machine_get(run, sonde_facts_cell(f, row, (unsigned)where).i, &m))
+				  : sonde_mode_name(
+					    (enum sonde_mode)sonde_rows_cell(f, row, (unsigned)mode)
+						    .i));
+	if (where >= 0 &&
+	    !sonde_machine_get(history, sonde_rows_cell(f, row, (unsigned)where).i, &m))
 		snprintf(buf, room, "%s on %s", label, m.name);
 	else
 		snprintf(buf, room, "%s", label);
 }
 
-void vcpu_off_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, size_t room)
+void vcpu_off_text(struct sonde_history *history, int64_t vcpu, int64_t at, char *buf, size_t room)
 {
 	struct sonde_interval off;
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 	struct sonde_error err;
 	char who[200] = "";
 	const char *why = "";
 	int column;
 
 	*buf = '\0';
-	if (sonde_facts_get(&f, run, "preemption_list", at, at + 1, &err))
+	if (sonde_rows_get(&f, history, "preemption_list", at, at + 1, &err))
 		return;
-	column = sonde_facts_column(f, "vcpu");
-	for (size_t i = 0; column >= 0 && i < sonde_facts_nr_rows(f) && !*who; i++) {
-		if (sonde_facts_cell(f, i, (unsigned)column).i == vcpu)
-			culprit_text(run, f, i, who, sizeof(who));
+	column = sonde_rows_column(f, "vcpu");
+	for (size_t i = 0; column >= 0 && i < sonde_rows_nr(f) && !*who; i++) {
+		if (sonde_rows_cell(f, i, (unsigned)column).i == vcpu)
+			culprit_text(history, f, i, who, sizeof(who));
 	}
-	sonde_facts_free(f);
-	if (!sonde_interval_at(run, sonde_attr_of_cpu(run, vcpu, "why_off"), at, &off) &&
-	    off.value > SONDE_OFF_UNKNOWN && off.value < SONDE_NR_OFFS)
+	sonde_rows_free(f);
+	if (!sonde_interval_at(history, sonde_attr_of_cpu(history, vcpu, "why_off"), at, &off) &&
+	    off.value > SONDE_OFF_UNKNOWN && off.value < QUERY_NR_OFFS)
 		why = sonde_off_name((enum sonde_off)off.value);
 	if (*who)
 		snprintf(buf, room, "instead of it %s%s%s", who, *why ? "; why: " : "", why);
 }
 
-void vcpu_wait_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, size_t room)
+void vcpu_wait_text(struct sonde_history *history, int64_t vcpu, int64_t at, char *buf, size_t room)
 {
-	uint32_t attr = sonde_attr_of_cpu(run, vcpu, "woken");
+	uint32_t attr = sonde_attr_of_cpu(history, vcpu, "woken");
 	struct sonde_interval now;
 	struct sonde_wake wake;
 	int64_t next;
 
 	*buf = '\0';
-	if (sonde_interval_at(run, attr, at, &now))
+	if (sonde_interval_at(history, attr, at, &now))
 		return;
 	/* What ended the wait is known from the VM entry behind it. */
-	if (!now.value && (sonde_attr_next_change(run, attr, at, &next) || next == SONDE_TIME_MAX ||
-			   sonde_interval_at(run, attr, next, &now)))
+	if (!now.value && (sonde_attr_next_change(history, attr, at, &next) ||
+			   next == SONDE_TIME_MAX || sonde_interval_at(history, attr, next, &now)))
 		return;
-	if (!sonde_wake_get(run, (int64_t)now.value - 1, &wake))
+	if (!sonde_wake_get(history, (int64_t)now.value - 1, &wake))
 		snprintf(buf, room, "for %s%s%s: %s", sonde_cause_name(wake.cause),
 			 *wake.irq ? " " : "", wake.irq, wake.evidence);
 }

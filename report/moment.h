@@ -2,7 +2,7 @@
 #ifndef REPORT_MOMENT_H
 #define REPORT_MOMENT_H
 
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 #include <stddef.h>
 
@@ -10,8 +10,8 @@
  * buffer. */
 
 /* What layer @layer of a stack does: runs the vCPU inside it, or what its innermost thread does. */
-void stack_does_text(const struct sonde_run *run, const struct sonde_stack *s, unsigned layer,
-		     char *buf, size_t room);
+void stack_does_text(const struct sonde_history *history, const struct sonde_stack *s,
+		     unsigned layer, char *buf, size_t room);
 
 /* True when a clock's error may have put @at on the wrong side of a change. */
 bool stack_is_uncertain(const struct sonde_stack *s, int64_t at);
@@ -20,28 +20,29 @@ bool stack_is_uncertain(const struct sonde_stack *s, int64_t at);
  * most tracers neither is known: then its CPUs may be a VM's, whose host has no trace. */
 enum outermost { OUTERMOST_UNKNOWN, OUTERMOST_PHYSICAL, OUTERMOST_VM };
 
-enum outermost outermost_of(const struct sonde_run *run);
+enum outermost outermost_of(const struct sonde_history *history);
 
 /* What its CPUs are called: "Physical CPUs", "vCPUs of L0", "CPUs of host0". */
-void outermost_cpus_text(const struct sonde_run *run, char *buf, size_t room);
+void outermost_cpus_text(const struct sonde_history *history, char *buf, size_t room);
 
 /* What a machine (a row) is: "VM", "nested VM", "physical machine"; an outermost one of which that
  * is not known: "host", or "machine" when it has no VM; one that is known to be a VM: "outermost
  * machine with a trace, itself a VM (kvm)", or, @brief, the last words of that.  "" for no row. */
-void machine_kind_text(const struct sonde_run *run, int64_t machine, bool brief, char *buf,
+void machine_kind_text(const struct sonde_history *history, int64_t machine, bool brief, char *buf,
 		       size_t room);
 
 /* Whether a PID namespace (a row, or -1) is a container: all are but a machine's first. */
-bool is_container(const struct sonde_run *run, int64_t pid_ns);
+bool is_container(const struct sonde_history *history, int64_t pid_ns);
 
 /* The container that a thread (a row) is in; "" for none. */
-void container_text(const struct sonde_run *run, int64_t thread, char *buf, size_t room);
+void container_text(const struct sonde_history *history, int64_t thread, char *buf, size_t room);
 
 /* Who had the CPU while a vCPU (a row) was ready to run, and why it lost it: "instead of it
  * h-burn[519] on host0; its time was up"; "" when nothing is known, or it was not ready. */
-void vcpu_off_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, size_t room);
+void vcpu_off_text(struct sonde_history *history, int64_t vcpu, int64_t at, char *buf, size_t room);
 
 /* What a waiting vCPU waits for: "for timer local_timer: its own thread found ..."; "" as above. */
-void vcpu_wait_text(struct sonde_run *run, int64_t vcpu, int64_t at, char *buf, size_t room);
+void vcpu_wait_text(struct sonde_history *history, int64_t vcpu, int64_t at, char *buf,
+		    size_t room);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/palette.h"
+#include "query/counts.h"
 
-static const struct color colors[SONDE_NR_MODES] = {
+static const struct color colors[QUERY_NR_MODES] = {
 	[SONDE_MODE_UNKNOWN] = {"unknown", "\033[38;5;255m", 255, 255, 0xf4f4f2, '?'},
 	[SONDE_MODE_IDLE] = {"idle", "\033[38;5;246m", 246, 246, 0xb9bcbf, '.'},
 	[SONDE_MODE_USER] = {"user", "\033[38;5;71m", 71, 36, 0x59a35a, 'u'},
@@ -16,7 +17,7 @@ static const struct color colors[SONDE_NR_MODES] = {
 
 const struct color *mode_color(enum sonde_mode mode)
 {
-	return &colors[(unsigned)mode < SONDE_NR_MODES ? mode : SONDE_MODE_UNKNOWN];
+	return &colors[(unsigned)mode < QUERY_NR_MODES ? mode : SONDE_MODE_UNKNOWN];
 }
 
 /* The second set is after Okabe and Ito, as the page's is.  States are in the order of

@@ -2,7 +2,7 @@
 #ifndef REPORT_PALETTE_H
 #define REPORT_PALETTE_H
 
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 /*
  * One colour per mode, the same on a terminal and in pictures: idle grey, user green, kernel

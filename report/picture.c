@@ -15,7 +15,7 @@ static void name_group(const struct picture *p, struct picture_row *row)
 	};
 	struct sonde_machine m;
 
-	sonde_machine_get(p->run, row->machine < 0 ? 0 : row->machine, &m);
+	sonde_machine_get(p->history, row->machine < 0 ? 0 : row->machine, &m);
 	snprintf(row->group, sizeof(row->group), "%.48s%s", m.name, what[row->kind]);
 }
 
@@ -24,7 +24,7 @@ static void add_row(struct picture *p, enum row_kind kind, int64_t cpu, int64_t 
 	struct picture_row *row = &p->rows[p->nr_rows++];
 	struct sonde_cpu c;
 
-	sonde_cpu_get(p->run, cpu, &c);
+	sonde_cpu_get(p->history, cpu, &c);
 	*row = (struct picture_row){.kind = kind, .cpu = cpu, .machine = machine};
 	snprintf(row->label, sizeof(row->label), "%s %d", kind == ROW_VCPU ? "vcpu" : "cpu",
 		 c.number);
@@ -37,19 +37,20 @@ static void list_cpus(struct picture *p, enum row_kind kind, unsigned of, int64_
 	int number = INT_MIN;
 	int64_t row;
 
-	while ((row = sonde_next_cpu(p->run, of, number)) >= 0) {
+	while ((row = sonde_next_cpu(p->history, of, number)) >= 0) {
 		struct sonde_cpu cpu;
 
-		if (kind != ROW_VCPU || sonde_attr_of_cpu(p->run, row, "state") != SONDE_NO_ATTR)
+		if (kind != ROW_VCPU ||
+		    sonde_attr_of_cpu(p->history, row, "state") != SONDE_NO_ATTR)
 			add_row(p, kind, row, machine);
-		sonde_cpu_get(p->run, row, &cpu);
+		sonde_cpu_get(p->history, row, &cpu);
 		number = cpu.number;
 	}
 }
 
 static void list_rows(struct picture *p, unsigned which)
 {
-	int64_t machines = sonde_nr_machines(p->run);
+	int64_t machines = sonde_nr_machines(p->history);
 
 	if (which & PICTURE_CPUS)
 		list_cpus(p, ROW_CPU, 0, -1);
@@ -79,7 +80,7 @@ static void take_pixels(unsigned index, const struct sonde_pixels *runs, unsigne
 /* Each attribute is asked for once, in one query, however many rows show it. */
 static int query(struct picture *p, struct error *err)
 {
-	int64_t nr_cpus = sonde_nr_cpus(p->run);
+	int64_t nr_cpus = sonde_nr_cpus(p->history);
 	uint32_t *attrs = calloc((size_t)nr_cpus + 1, sizeof(*attrs));
 	unsigned nr = 0;
 	int ret = 0;
@@ -94,8 +95,8 @@ static int query(struct picture *p, struct error *err)
 		struct sonde_cpu cpu;
 		uint32_t attr;
 
-		sonde_cpu_get(p->run, c, &cpu);
-		attr = sonde_attr_of_cpu(p->run, c, cpu.machine ? "state" : "runs");
+		sonde_cpu_get(p->history, c, &cpu);
+		attr = sonde_attr_of_cpu(p->history, c, cpu.machine ? "state" : "runs");
 		if (attr == SONDE_NO_ATTR)
 			continue;
 		for (unsigned i = 0; i < p->nr_rows; i++) {
@@ -106,7 +107,7 @@ static int query(struct picture *p, struct error *err)
 		}
 		attrs[nr++] = attr;
 	}
-	ret = sonde_pixels_walk(p->run, attrs, nr, p->begin, p->end, p->width, take_pixels, p);
+	ret = sonde_pixels_walk(p->history, attrs, nr, p->begin, p->end, p->width, take_pixels, p);
 	if (ret)
 		fail(err, ret, "cannot read the history: %s", strerror(-ret));
 out:
@@ -114,13 +115,14 @@ out:
 	return ret;
 }
 
-int picture_init(struct picture *p, struct sonde_run *run, int64_t begin, int64_t end,
+int picture_init(struct picture *p, struct sonde_history *history, int64_t begin, int64_t end,
 		 unsigned width, unsigned which, struct error *err)
 {
-	size_t rows_max = ((size_t)sonde_nr_machines(run) + 2) * ((size_t)sonde_nr_cpus(run) + 1);
+	size_t rows_max =
+		((size_t)sonde_nr_machines(history) + 2) * ((size_t)sonde_nr_cpus(history) + 1);
 	int ret;
 
-	*p = (struct picture){.run = run, .begin = begin, .end = end, .width = width};
+	*p = (struct picture){.history = history, .begin = begin, .end = end, .width = width};
 	p->rows = calloc(rows_max, sizeof(*p->rows));
 	if (!p->rows)
 		return fail(err, -ENOMEM, "out of memory");
@@ -165,7 +167,7 @@ uint32_t picture_cell(const struct picture *p, unsigned row, unsigned pixel)
 	if (r->kind != ROW_MACHINE)
 		return value;
 	/* Time of which nothing is known belongs to the physical machine. */
-	if (sonde_context_get(p->run, (int64_t)value - 1, &c))
+	if (sonde_context_get(p->history, (int64_t)value - 1, &c))
 		return r->machine == 0 ? value : 0;
 	return c.machine == r->machine ? value : 0;
 }

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "report/filter.h"
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 /*
  * A picture of a window of time: rows of cells, one cell per pixel, made once and then drawn on a
@@ -31,7 +31,7 @@ struct picture_row {
 };
 
 struct picture {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	int64_t begin, end;
 	unsigned width;		  /* pixels */
 	struct picture_row *rows; /* owned */
@@ -40,7 +40,7 @@ struct picture {
 	uint8_t *shares;
 };
 
-int picture_init(struct picture *p, struct sonde_run *run, int64_t begin, int64_t end,
+int picture_init(struct picture *p, struct sonde_history *history, int64_t begin, int64_t end,
 		 unsigned width, unsigned which, struct error *err);
 void picture_release(struct picture *p);
 

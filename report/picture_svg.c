@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A picture as SVG. */
 #include "report/palette.h"
+#include "query/counts.h"
 #include "report/missing.h"
 #include "report/picture.h"
 #include "report/safe.h"
@@ -46,7 +47,7 @@ static void write_style(const struct layout *l)
 	      ".grid{stroke:#24292e;stroke-opacity:.1}.row{fill:#f0f1f2}\n"
 	      "rect{shape-rendering:crispEdges}.c:hover{stroke:#24292e;stroke-width:1}\n",
 	      l->out);
-	for (unsigned m = 0; m < SONDE_NR_MODES; m++)
+	for (unsigned m = 0; m < QUERY_NR_MODES; m++)
 		fprintf(l->out, ".m%u{fill:#%06x}", m, mode_color((enum sonde_mode)m)->rgb);
 	for (unsigned s = 1; s <= VCPU_COLORS; s++)
 		fprintf(l->out, ".v%u{fill:#%06x}", s, vcpu_color(s)->rgb);
@@ -67,8 +68,8 @@ static void write_head(const struct layout *l)
 		missing[2 * MISSING_TEXT];
 	struct sonde_machine m;
 
-	sonde_machine_get(l->p->run, 0, &m);
-	missing_line(l->p->run, l->p->begin, l->p->end, text, sizeof(text));
+	sonde_machine_get(l->p->history, 0, &m);
+	missing_line(l->p->history, l->p->begin, l->p->end, text, sizeof(text));
 	safe_xml(missing, sizeof(missing), text);
 	safe_xml(name, sizeof(name), *m.name ? m.name : "run");
 	unit_length(length, l->p->end - l->p->begin, l->is_ns);
@@ -94,7 +95,7 @@ static unsigned write_key(const struct layout *l, unsigned x, const char *class,
 static void write_legend(const struct layout *l)
 {
 	const struct picture *p = l->p;
-	bool modes[SONDE_NR_MODES] = {false};
+	bool modes[QUERY_NR_MODES] = {false};
 	bool states[VCPU_COLORS + 1] = {false};
 	unsigned x = MARGIN;
 
@@ -107,11 +108,11 @@ static void write_legend(const struct layout *l)
 				continue;
 			if (p->rows[row].kind == ROW_VCPU)
 				states[value <= VCPU_COLORS ? value : 1] = true;
-			else if (!sonde_context_get(p->run, (int64_t)value - 1, &c))
+			else if (!sonde_context_get(p->history, (int64_t)value - 1, &c))
 				modes[c.mode] = true;
 		}
 	}
-	for (unsigned m = 0; m < SONDE_NR_MODES; m++) {
+	for (unsigned m = 0; m < QUERY_NR_MODES; m++) {
 		if (modes[m])
 			x = write_key(l, x, "m", m, mode_color((enum sonde_mode)m));
 	}
@@ -152,7 +153,7 @@ static void write_title(const struct layout *l, unsigned row, unsigned first, un
 	if (l->p->rows[row].kind == ROW_VCPU)
 		snprintf(label, sizeof(label), "%s", vcpu_color(value)->name);
 	else
-		sonde_context_label(l->p->run, (int64_t)value - 1, label, sizeof(label));
+		sonde_context_label(l->p->history, (int64_t)value - 1, label, sizeof(label));
 	fprintf(l->out, "<title>%s\n%s, %s</title>", safe_xml(safe, sizeof(safe), label),
 		unit_time(from, begin, l->is_ns),
 		unit_length(length, picture_time(l->p, end) - begin, l->is_ns));
@@ -170,16 +171,16 @@ static void write_name(const struct layout *l, unsigned row, unsigned first, uns
 
 	if (c->mode == SONDE_MODE_IDLE || c->mode == SONDE_MODE_UNKNOWN)
 		return;
-	sonde_machine_get(l->p->run, c->machine, &m);
+	sonde_machine_get(l->p->history, c->machine, &m);
 	if (l->p->rows[row].kind == ROW_CPU && c->machine != 0)
 		snprintf(machine, sizeof(machine), " (%s)", m.name);
 	if (c->mode == SONDE_MODE_HYPERVISOR && c->serves >= 0) {
 		char vcpu[80];
 
-		sonde_cpu_label(l->p->run, c->serves, vcpu, sizeof(vcpu));
+		sonde_cpu_label(l->p->history, c->serves, vcpu, sizeof(vcpu));
 		snprintf(name, sizeof(name), "%s for %s", *c->detail_text ? c->detail_text : "KVM",
 			 vcpu);
-	} else if (sonde_thread_get(l->p->run, c->thread, &t)) {
+	} else if (sonde_thread_get(l->p->history, c->thread, &t)) {
 		snprintf(name, sizeof(name), "%s", m.name);
 	} else {
 		const char *comm = t.tid ? t.comm : "idle";
@@ -203,7 +204,7 @@ static void write_cell(const struct layout *l, unsigned row, unsigned first, uns
 	if (!value)
 		return;
 	if (!vcpu)
-		sonde_context_get(l->p->run, (int64_t)value - 1, &c);
+		sonde_context_get(l->p->history, (int64_t)value - 1, &c);
 	fprintf(l->out, "<rect class=\"c %c%u\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\">",
 		vcpu ? 'v' : 'm', vcpu ? value : (unsigned)c.mode, MARGIN + LABEL + first,
 		row_y(l->p, row), end - first, ROW);
@@ -238,7 +239,7 @@ static void write_row(const struct layout *l, unsigned row)
 
 void picture_svg(const struct picture *p, FILE *out)
 {
-	struct layout l = {.p = p, .out = out, .is_ns = sonde_run_ticks_are_ns(p->run)};
+	struct layout l = {.p = p, .out = out, .is_ns = sonde_history_ticks_are_ns(p->history)};
 	unsigned width = p->width + LABEL + 2 * MARGIN;
 
 	l.height = row_y(p, p->nr_rows) + MARGIN + (p->nr_rows ? ROW : 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A picture on a terminal. */
 #include "report/palette.h"
+#include "query/counts.h"
 #include "report/picture.h"
 #include "report/safe.h"
 #include "base/units.h"
@@ -22,7 +23,7 @@ static const struct color *cell_color(const struct picture *p, unsigned row, uns
 		return NULL;
 	if (p->rows[row].kind == ROW_VCPU)
 		return vcpu_color(value);
-	sonde_context_get(p->run, (int64_t)value - 1, &c);
+	sonde_context_get(p->history, (int64_t)value - 1, &c);
 	return mode_color(c.mode);
 }
 
@@ -84,7 +85,7 @@ static void print_axis(const struct picture *p, FILE *out, unsigned per_char)
 	unsigned width = p->width / per_char;
 	int64_t step = picture_step(p, 14 * per_char);
 	int64_t first = (p->begin + step - 1) / step * step;
-	bool is_ns = sonde_run_ticks_are_ns(p->run);
+	bool is_ns = sonde_history_ticks_are_ns(p->history);
 	char line[1024];
 
 	if (width >= sizeof(line))
@@ -131,7 +132,7 @@ static void print_key(struct key *k, const struct color *c)
 
 static void print_legend(const struct picture *p, FILE *out, bool color)
 {
-	bool used[SONDE_NR_MODES] = {false};
+	bool used[QUERY_NR_MODES] = {false};
 	struct key key = {out, color, LABEL + p->width / (color ? 2 : 1), 0};
 	bool states[VCPU_COLORS + 1] = {false}, vcpus = false;
 
@@ -144,12 +145,12 @@ static void print_legend(const struct picture *p, FILE *out, bool color)
 				continue;
 			if (p->rows[row].kind == ROW_VCPU)
 				states[value <= VCPU_COLORS ? value : 1] = vcpus = true;
-			else if (!sonde_context_get(p->run, (int64_t)value - 1, &c))
+			else if (!sonde_context_get(p->history, (int64_t)value - 1, &c))
 				used[c.mode] = true;
 		}
 	}
 	key.at = UINT_MAX; /* before the first entry: a new line */
-	for (unsigned m = 0; m < SONDE_NR_MODES; m++) {
+	for (unsigned m = 0; m < QUERY_NR_MODES; m++) {
 		if (used[m])
 			print_key(&key, mode_color((enum sonde_mode)m));
 	}

@@ -11,7 +11,7 @@
 /* While a window is looked at. */
 struct maker {
 	struct top *top;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct map cpu_rows;	/* physical CPU's number -> index of its row */
 	struct map vcpu_rows;	/* CPU row -> index */
 	struct map thread_rows; /* thread row -> index */
@@ -110,7 +110,7 @@ static void take_mostly(struct maker *m, struct user *users, size_t nr)
 			time_ns += users[end].time_ns;
 		if (!index || users[i].thread < 0)
 			continue;
-		sonde_thread_label(m->run, users[i].thread, label, sizeof(label));
+		sonde_thread_label(m->history, users[i].thread, label, sizeof(label));
 		take_cause(m, &m->top->rows[*index].mostly, label, time_ns);
 	}
 }
@@ -131,7 +131,7 @@ static void take_cpus(struct maker *m, const struct usages *usages, struct user 
 
 		if (!row)
 			return;
-		row->cpu = sonde_find_cpu(m->run, 0, u->cpu);
+		row->cpu = sonde_find_cpu(m->history, 0, u->cpu);
 		row->machine = 0;
 		row->number = u->cpu;
 		row->parts[u->row < 0 ? TOP_UNKNOWN : part_of(u->context)] += u->time_ns;
@@ -197,29 +197,29 @@ static const struct {
 	{"unknown", TOP_UNKNOWN, NULL},
 };
 
-static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
+static int64_t cell(const struct sonde_rows *f, size_t row, const char *column)
 {
-	int c = sonde_facts_column(f, column);
+	int c = sonde_rows_column(f, column);
 
-	return c < 0 ? -1 : sonde_facts_cell(f, row, (unsigned)c).i;
+	return c < 0 ? -1 : sonde_rows_cell(f, row, (unsigned)c).i;
 }
 
-static int facts_get(struct sonde_facts **out, const struct maker *m, const char *name,
-		     struct error *err)
+static int rows_get(struct sonde_rows **out, const struct maker *m, const char *name,
+		    struct error *err)
 {
 	struct sonde_error why = {0};
-	int ret = sonde_facts_get(out, m->run, name, m->top->begin, m->top->end, &why);
+	int ret = sonde_rows_get(out, m->history, name, m->top->begin, m->top->end, &why);
 
 	return ret ? fail(err, ret, "%s", why.text) : 0;
 }
 
-static void take_vcpu(struct maker *m, const struct sonde_facts *f, size_t i)
+static void take_vcpu(struct maker *m, const struct sonde_rows *f, size_t i)
 {
 	int64_t vcpu = cell(f, i, "vcpu");
 	struct top_row *row = row_of(m, &m->vcpu_rows, (uint64_t)vcpu, TOP_VCPU);
 	struct sonde_cpu cpu;
 
-	if (!row || sonde_cpu_get(m->run, vcpu, &cpu))
+	if (!row || sonde_cpu_get(m->history, vcpu, &cpu))
 		return;
 	row->cpu = vcpu;
 	row->machine = cpu.machine;
@@ -236,7 +236,7 @@ static void take_vcpu(struct maker *m, const struct sonde_facts *f, size_t i)
 }
 
 /* "h-burn[519]", "irq on vm-a", "unknown". */
-static void culprit_label(const struct maker *m, const struct sonde_facts *f, size_t i, char *buf,
+static void culprit_label(const struct maker *m, const struct sonde_rows *f, size_t i, char *buf,
 			  size_t room)
 {
 	int64_t thread = cell(f, i, "culprit");
@@ -244,23 +244,23 @@ static void culprit_label(const struct maker *m, const struct sonde_facts *f, si
 	struct sonde_machine machine;
 
 	if (thread >= 0)
-		sonde_thread_label(m->run, thread, buf, room);
-	else if (sonde_machine_get(m->run, cell(f, i, "culprit_machine"), &machine))
+		sonde_thread_label(m->history, thread, buf, room);
+	else if (sonde_machine_get(m->history, cell(f, i, "culprit_machine"), &machine))
 		snprintf(buf, room, "%s", mode); /* nobody knows who had the CPU */
 	else
 		snprintf(buf, room, "%s on %s", mode, machine.name);
 }
 
 /* Who ran instead of vCPUs (key "vcpu") or of threads (key "thread"). */
-static int take_culprits(struct maker *m, const char *fact, const char *key, struct map *rows,
+static int take_culprits(struct maker *m, const char *row, const char *key, struct map *rows,
 			 enum top_kind kind, struct error *err)
 {
-	struct sonde_facts *f;
-	int ret = facts_get(&f, m, fact, err);
+	struct sonde_rows *f;
+	int ret = rows_get(&f, m, row, err);
 
 	if (ret)
 		return ret;
-	for (size_t i = 0; i < sonde_facts_nr_rows(f); i++) {
+	for (size_t i = 0; i < sonde_rows_nr(f); i++) {
 		int64_t who = cell(f, i, key);
 		struct top_row *row = row_of(m, rows, (uint64_t)who, kind);
 		int64_t time_ns = cell(f, i, "total");
@@ -276,7 +276,7 @@ static int take_culprits(struct maker *m, const char *fact, const char *key, str
 		culprit_label(m, f, i, label, sizeof(label));
 		take_cause(m, &row->off_by, label, time_ns);
 	}
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	return 0;
 }
 
@@ -316,14 +316,14 @@ static void add_vms(struct maker *m, unsigned first, unsigned end)
 static int take_vcpus(struct maker *m, struct error *err)
 {
 	unsigned first = m->top->nr;
-	struct sonde_facts *f;
-	int ret = facts_get(&f, m, "vcpu_state", err);
+	struct sonde_rows *f;
+	int ret = rows_get(&f, m, "vcpu_state", err);
 
 	if (ret)
 		return ret;
-	for (size_t i = 0; i < sonde_facts_nr_rows(f) && !m->no_memory; i++)
+	for (size_t i = 0; i < sonde_rows_nr(f) && !m->no_memory; i++)
 		take_vcpu(m, f, i);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	ret = take_culprits(m, "preemption", "vcpu", &m->vcpu_rows, TOP_VCPU, err);
 	if (!ret)
 		add_vms(m, first, m->top->nr);
@@ -367,11 +367,11 @@ static void thread_name(const struct maker *m, int64_t thread, char *buf, size_t
 	struct sonde_thread t;
 	int used = 0;
 
-	if (!sonde_thread_get(m->run, thread, &t) &&
-	    !sonde_machine_get(m->run, t.machine, &machine) && machine.level > 0)
+	if (!sonde_thread_get(m->history, thread, &t) &&
+	    !sonde_machine_get(m->history, t.machine, &machine) && machine.level > 0)
 		used = snprintf(buf, room, "%s: ", machine.name);
 	if ((size_t)used < room)
-		sonde_thread_label(m->run, thread, buf + used, room - (size_t)used);
+		sonde_thread_label(m->history, thread, buf + used, room - (size_t)used);
 }
 
 static void name_row(struct maker *m, struct top_row *row)
@@ -379,21 +379,21 @@ static void name_row(struct maker *m, struct top_row *row)
 	struct sonde_machine machine;
 	char label[200] = "";
 
-	if (row->kind == TOP_VM && !sonde_machine_get(m->run, row->machine, &machine))
+	if (row->kind == TOP_VM && !sonde_machine_get(m->history, row->machine, &machine))
 		snprintf(label, sizeof(label), "%s", machine.name);
 	else if (row->kind == TOP_THREAD)
 		thread_name(m, row->thread, label, sizeof(label));
 	else
-		sonde_cpu_label(m->run, row->cpu, label, sizeof(label));
+		sonde_cpu_label(m->history, row->cpu, label, sizeof(label));
 	row->name = keep(m, label);
 }
 
 static int count_lost(struct maker *m, struct error *err)
 {
-	struct sonde_facts *f;
-	int ret = facts_get(&f, m, "gap", err);
+	struct sonde_rows *f;
+	int ret = rows_get(&f, m, "gap", err);
 
-	for (size_t i = 0; !ret && i < sonde_facts_nr_rows(f); i++) {
+	for (size_t i = 0; !ret && i < sonde_rows_nr(f); i++) {
 		int64_t events = cell(f, i, "events");
 
 		if (events < 0)
@@ -402,7 +402,7 @@ static int count_lost(struct maker *m, struct error *err)
 			m->top->lost += events;
 	}
 	if (!ret)
-		sonde_facts_free(f);
+		sonde_rows_free(f);
 	return ret;
 }
 
@@ -439,15 +439,15 @@ static int make(struct maker *m, const struct usages *usages, enum top_order ord
 	return m->no_memory ? fail(err, -ENOMEM, "out of memory") : 0;
 }
 
-int top_make(struct top *top, struct sonde_run *run, int64_t begin, int64_t end,
+int top_make(struct top *top, struct sonde_history *history, int64_t begin, int64_t end,
 	     enum top_order order, unsigned threads_max, struct error *err)
 {
-	struct maker m = {.top = top, .run = run};
+	struct maker m = {.top = top, .history = history};
 	const struct usages *usages;
 	int ret;
 
 	*top = (struct top){.begin = begin, .end = end};
-	ret = usages_get(&usages, run, begin, end, err);
+	ret = usages_get(&usages, history, begin, end, err);
 	if (ret)
 		return ret;
 	ret = make(&m, usages, order, threads_max, err);

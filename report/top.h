@@ -4,11 +4,11 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 /*
  * What `sonde top` tells of a window: what each physical CPU, VM and vCPU did and waited for and
- * who kept it from running, and the threads.  Made of the same facts as all reports; a run of a
+ * who kept it from running, and the threads.  Made of the same rows as all reports; a run of a
  * second that was just recorded is as good as any.
  *
  *	ret = top_make(&top, run, begin, end, TOP_BY_CPU, 20, &err);
@@ -47,7 +47,7 @@ struct top_cause {
 
 struct top_row {
 	enum top_kind kind;
-	int64_t machine, cpu, thread; /* rows of the run's tables, -1 none */
+	int64_t machine, cpu, thread; /* rows of the history's tables, -1 none */
 	int number;		      /* of a CPU */
 	const char *name;	      /* in the arena */
 	int64_t parts[NR_TOP_PARTS];
@@ -67,7 +67,7 @@ struct top {
 };
 
 /* 0, or -errno with a sentence. */
-int top_make(struct top *top, struct sonde_run *run, int64_t begin, int64_t end,
+int top_make(struct top *top, struct sonde_history *history, int64_t begin, int64_t end,
 	     enum top_order order, unsigned threads_max, struct error *err);
 void top_release(struct top *top);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of top as cells of tables. */
 #include "report/top.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "base/units.h"
 
 #include <stdio.h>

@@ -74,8 +74,8 @@ static void on_other_answer(struct job *job)
 
 static void answer_part(const struct exchange *x, struct job *job, const struct readers *readers)
 {
-	endpoint_answer(x->endpoint, readers->runs[x->run], &readers->kept[x->run],
-			sonde_run_path(readers->runs[x->run]), &job->request, &job->reply);
+	endpoint_answer(x->endpoint, readers->histories[x->run], &readers->kept[x->run],
+			sonde_history_path(readers->histories[x->run]), &job->request, &job->reply);
 }
 
 static void answer_page(struct job *job, const struct readers *readers)

@@ -27,13 +27,13 @@ struct server {
 	struct links *links;
 	struct queue *queue;
 	struct tsp *tsp;
-	unsigned nr_runs;
+	unsigned nr_histories;
 	bool tsp_open; /* without the key */
 	struct guard_origins origins;
 	char key[GUARD_KEY_CHARS + 1];
 	char cache[CACHE_PATH_MAX]; /* "": nothing is kept */
-	const char *paths[TSP_RUNS_MAX];
-	char urls[TSP_RUNS_MAX][128];
+	const char *paths[TSP_HISTORIES_MAX];
+	char urls[TSP_HISTORIES_MAX][128];
 	char tsp_url[64];
 };
 
@@ -41,7 +41,7 @@ struct server {
 
 /* ---- the page ------------------------------------------------------------------------------ */
 
-/* "2/" in front of a name is the second run's page; without, it is the first one's. */
+/* "2/" in front of a name is the second history's page; without, it is the first one's. */
 static const char *take_run(const struct server *s, const char *name, unsigned *run)
 {
 	char *end;
@@ -51,7 +51,7 @@ static const char *take_run(const struct server *s, const char *name, unsigned *
 	if (*name < '1' || *name > '9')
 		return name;
 	n = strtoul(name, &end, 10);
-	if (*end != '/' || n > s->nr_runs)
+	if (*end != '/' || n > s->nr_histories)
 		return NULL;
 	*run = (unsigned)n - 1;
 	return end + 1;
@@ -237,7 +237,7 @@ static size_t unescape(void *data, struct MHD_Connection *connection, char *text
 
 static void name_urls(struct server *s, unsigned port)
 {
-	for (unsigned i = 0; i < s->nr_runs; i++) {
+	for (unsigned i = 0; i < s->nr_histories; i++) {
 		int len = snprintf(s->urls[i], sizeof(s->urls[i]), "http://127.0.0.1:%u/%s/", port,
 				   s->key);
 
@@ -289,20 +289,20 @@ int server_start(struct server **out, const struct server_options *options, stru
 	ret = guard_make_key(s->key);
 	if (ret)
 		fail(err, ret, "cannot make a key: no random numbers");
-	if (!ret && options->nr_runs > TSP_RUNS_MAX)
-		ret = fail(err, -EINVAL, "more than %d histories at a time", TSP_RUNS_MAX);
-	for (unsigned i = 0; i < options->nr_runs && !ret; i++)
-		s->paths[i] = sonde_run_path(options->runs[i]);
-	s->nr_runs = options->nr_runs;
+	if (!ret && options->nr_histories > TSP_HISTORIES_MAX)
+		ret = fail(err, -EINVAL, "more than %d histories at a time", TSP_HISTORIES_MAX);
+	for (unsigned i = 0; i < options->nr_histories && !ret; i++)
+		s->paths[i] = sonde_history_path(options->histories[i]);
+	s->nr_histories = options->nr_histories;
 	if (!options->cache || cache_directory(s->cache))
 		s->cache[0] = '\0';
 	s->tsp_open = options->tsp;
 	s->origins = (struct guard_origins){options->origins, options->nr_origins};
 	if (!ret)
-		ret = tsp_open(&s->tsp, s->paths, s->nr_runs, err);
+		ret = tsp_open(&s->tsp, s->paths, s->nr_histories, err);
 	if (!ret)
-		ret = queue_open(&s->queue, options->runs, s->nr_runs, *s->cache ? s->cache : NULL,
-				 err);
+		ret = queue_open(&s->queue, options->histories, s->nr_histories,
+				 *s->cache ? s->cache : NULL, err);
 	if (!ret)
 		ret = links_open(&s->links, err);
 	if (!ret)

@@ -22,8 +22,8 @@
 struct server;
 
 struct server_options {
-	struct sonde_run *const *runs; /* each stays open until server_stop() */
-	unsigned nr_runs;
+	struct sonde_history *const *histories; /* each stays open until server_stop() */
+	unsigned nr_histories;
 	unsigned port;		    /* 0 = any that is free */
 	bool cache;		    /* keep what took long for the next start: serve/api/cache.h */
 	bool tsp;		    /* the Trace Server Protocol without the key, too */
@@ -34,7 +34,7 @@ struct server_options {
 /* Listens on 127.0.0.1 only.  0, or a negative errno and a sentence. */
 int server_start(struct server **out, const struct server_options *options, struct error *err);
 
-/* Where the page of a run is, the key that lets in included; behind the first one's is, at
+/* Where the page of a history is, the key that lets in included; behind the first one's is, at
  * "tsp/api", the Trace Server Protocol of all.  Lives as long as the server. */
 const char *server_url(const struct server *s, unsigned run);
 

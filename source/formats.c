@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All formats of traces: which one a file is of, and opening it. */
+#include "events/rows.h"
 #include "source/trace.h"
 
 #include <errno.h>
@@ -22,6 +23,18 @@ bool trace_probe(const char *path)
 	return find_format(path) != NULL;
 }
 
+/* Where no tracer told it: the kernel's release, or events that only x86's kernels have. */
+static enum arch arch_of_trace(const struct trace *t)
+{
+	enum arch arch = arch_of_release(t->release);
+
+	for (unsigned i = 0; i < t->nr_types && !arch; i++) {
+		if (event_rows[t->types[i].kind].uses & EVENT_X86)
+			arch = ARCH_X86_64;
+	}
+	return arch;
+}
+
 static int open_as(struct trace **out, const struct trace_ops *ops, const char *const *paths,
 		   unsigned nr, struct error *err)
 {
@@ -33,6 +46,8 @@ static int open_as(struct trace **out, const struct trace_ops *ops, const char *
 	t->ops = ops;
 	ret = trace_set_paths(t, paths, nr);
 	ret = ret ? fail(err, ret, "out of memory opening %s", paths[0]) : ops->open(t, err);
+	if (!t->arch)
+		t->arch = arch_of_trace(t);
 	if (ret) {
 		trace_release(t);
 		return ret;

@@ -17,8 +17,9 @@
  * The switch to a mute thread is there.  Where that is missing, too, and who ran before is not one
  * that may be mute, events were lost; that the thread is found gone then tells nothing of it.
  *
- * This is the one rule, for who must decide at once (model/mute.h: whoever is mute is not believed
- * to stay) and for who has seen all of the trace (libsonde/holes.h: whose leaving proves no loss).
+ * This is the one rule, for who must decide at once (model/sched/unseen_switch.h: whoever is mute
+ * is not believed to stay) and for who has seen all of the trace (libsonde/holes.h: whose leaving
+ * proves no loss).
  */
 #define LEAVES_MUTE 2
 

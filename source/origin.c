@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/origin.h"
-#include "source/exits.h"
+#include "arch/exits.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #ifndef SOURCE_TRACE_H
 #define SOURCE_TRACE_H
 
+#include "arch/arch.h"
 #include "base/error.h"
 #include "events/event.h"
 
@@ -159,6 +160,7 @@ struct trace {
 	char tracer[32];	    /* "lttng-modules 2.13.9", "trace-cmd 3.1.6" */
 	char hostname[65];	    /* "" when the file does not say */
 	char release[65];	    /* kernel release */
+	enum arch arch;		    /* of that kernel's machine */
 	unsigned nr_cpus_named;	    /* the last of nr_cpus: named by events, and without a stream,
 				       which is among the problems (source/cover.h) */
 	uint8_t uuid[16];	    /* of the trace; zero when none */
@@ -180,9 +182,8 @@ struct trace {
 	unsigned nr_cpus;
 	struct event_type *types;
 	unsigned nr_types;
-	const char *
-		*syscall_names; /* LTTng: from event names; index = event_type.syscall.  NULL for
-				   ftrace, where numbers are x86-64's, see source/syscalls.h */
+	const char **syscall_names; /* LTTng: from event names; index = event_type.syscall.  NULL
+				       for ftrace, where numbers are the architecture's */
 	unsigned nr_syscall_names;
 	struct trace_loss loss; /* final when every cursor is done */
 	uint64_t excerpt_of;	/* ... as well: so many events its recorder counted, ... */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values as SQL sees them. */
-#include "report/facts.h"
+#include "report/rows.h"
 #include "report/moment.h"
 #include "sql/table.h"
 
 #define LABEL_MAX 512
 
-static void answer_label(sqlite3_context *out, struct sql_run *r, enum sonde_column_type type,
+static void answer_label(sqlite3_context *out, struct sql_history *r, enum sonde_column_type type,
 			 int64_t row)
 {
 	char text[LABEL_MAX];
@@ -15,21 +15,21 @@ static void answer_label(sqlite3_context *out, struct sql_run *r, enum sonde_col
 	bool there = row >= 0;
 
 	if (type == SONDE_COL_MACHINE)
-		there = !sonde_machine_get(r->run, row, &m);
+		there = !sonde_machine_get(r->history, row, &m);
 	else if (type == SONDE_COL_CPU)
-		there = !sonde_cpu_get(r->run, row, &cpu);
+		there = !sonde_cpu_get(r->history, row, &cpu);
 	else if (type == SONDE_COL_PID_NS)
-		there = is_container(r->run, row);
+		there = is_container(r->history, row);
 	if (there)
 		sqlite3_result_text(out,
-				    facts_cell_text(r->run, type, (union sonde_cell){.i = row},
-						    text, sizeof(text)),
+				    rows_cell_text(r->history, type, (union sonde_cell){.i = row},
+						   text, sizeof(text)),
 				    -1, SQLITE_TRANSIENT);
 }
 
 /* What is not answered is NULL. */
-void sql_answer(sqlite3_context *out, struct sql_run *r, const struct sql_column *column, int64_t i,
-		const char *s)
+void sql_answer(sqlite3_context *out, struct sql_history *r, const struct sql_column *column,
+		int64_t i, const char *s)
 {
 	if (column->flags & SQL_ROW) {
 		if (i >= 0)
@@ -57,8 +57,8 @@ void sql_answer(sqlite3_context *out, struct sql_run *r, const struct sql_column
 		sqlite3_result_int(out, i > 0);
 		break;
 	case SONDE_COL_TIME:
-		/* A moment that is not known stands outside of the run. */
-		if (i >= sonde_run_begin(r->run) && i <= sonde_run_end(r->run))
+		/* A moment that is not known stands outside of the history. */
+		if (i >= sonde_history_begin(r->history) && i <= sonde_history_end(r->history))
 			sqlite3_result_int64(out, i);
 		break;
 	case SONDE_COL_INT:

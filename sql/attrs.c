@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sql/attrs.h"
 #include "query/exits.h"
-#include "query/run.h"
+#include "query/query.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -32,20 +32,20 @@ static int64_t row_of(const struct map *map, attr_t dir)
 	return row ? (int64_t)*row : -1;
 }
 
-static void describe_cpu(const struct sql_run *r, const char *name, struct attr_info *a)
+static void describe_cpu(const struct sql_history *r, const char *name, struct attr_info *a)
 {
 	struct sonde_cpu cpu;
 
-	sonde_cpu_get(r->run, a->cpu, &cpu);
+	sonde_cpu_get(r->history, a->cpu, &cpu);
 	a->machine = cpu.machine;
 	if (!strcmp(name, "state"))
 		a->kind = cpu_kinds[CPU_STATE];
 }
 
-static void describe_thread(const struct sql_run *r, attr_t dir, const char *name,
+static void describe_thread(const struct sql_history *r, attr_t dir, const char *name,
 			    struct attr_info *a)
 {
-	const struct history *h = r->run->history;
+	const struct history *h = r->history->file;
 	attr_t threads = history_parent(h, dir);
 
 	if (strcmp(history_attr_name(h, threads), "threads"))
@@ -58,9 +58,9 @@ static void describe_thread(const struct sql_run *r, attr_t dir, const char *nam
 	}
 }
 
-bool attr_describe(const struct sql_run *r, attr_t attr, struct attr_info *out)
+bool attr_describe(const struct sql_history *r, attr_t attr, struct attr_info *out)
 {
-	const struct history *h = r->run->history;
+	const struct history *h = r->history->file;
 	const char *name;
 	attr_t dir;
 
@@ -89,11 +89,11 @@ static void put_path(struct text *t, const struct history *h, attr_t attr, unsig
 	text_str(t, history_attr_name(h, attr));
 }
 
-void attr_path(const struct sql_run *r, attr_t attr, char buf[static ATTR_PATH_MAX])
+void attr_path(const struct sql_history *r, attr_t attr, char buf[static ATTR_PATH_MAX])
 {
 	struct text t = text_in(buf, ATTR_PATH_MAX);
 
-	put_path(&t, r->run->history, attr, 16);
+	put_path(&t, r->history->file, attr, 16);
 	text_end(&t, ATTR_PATH_MAX);
 }
 
@@ -113,22 +113,23 @@ static bool is_cpu_kind(const char *kind)
 	return false;
 }
 
-static attr_t thread_dir(const struct sql_run *r, int64_t thread)
+static attr_t thread_dir(const struct sql_history *r, int64_t thread)
 {
 	struct sonde_machine m;
 	struct sonde_thread t;
 	char path[200];
 
-	if (sonde_thread_get(r->run, thread, &t) || sonde_machine_get(r->run, t.machine, &m))
+	if (sonde_thread_get(r->history, thread, &t) ||
+	    sonde_machine_get(r->history, t.machine, &m))
 		return ATTR_NONE;
 	snprintf(path, sizeof(path), "%s/threads/%lld", m.name, (long long)thread);
-	return sonde_attr_find(r->run, path);
+	return sonde_attr_find(r->history, path);
 }
 
-static void walk_cpus(struct attr_walk *w, const struct sql_run *r)
+static void walk_cpus(struct attr_walk *w, const struct sql_history *r)
 {
 	int64_t first = w->cpu_row->low > 0 ? w->cpu_row->low : 0;
-	int64_t end = sonde_nr_cpus(r->run);
+	int64_t end = sonde_nr_cpus(r->history);
 
 	if (w->cpu_row->high < end)
 		end = w->cpu_row->high + 1;
@@ -139,7 +140,7 @@ static void walk_cpus(struct attr_walk *w, const struct sql_run *r)
 
 void attr_walk_start(struct attr_walk *w, const struct sql_cursor *c)
 {
-	const struct history *h = c->run->run->history;
+	const struct history *h = c->history->history->file;
 
 	*w = (struct attr_walk){
 		.path = sql_wanted(c, "path"),
@@ -155,21 +156,21 @@ void attr_walk_start(struct attr_walk *w, const struct sql_cursor *c)
 	};
 	if (w->path->text || wants_one(w->attr)) {
 		w->way = WALK_ONE;
-		w->at = w->path->text ? sonde_attr_find(c->run->run, w->path->text)
+		w->at = w->path->text ? sonde_attr_find(c->history->history, w->path->text)
 				      : (attr_t)w->attr->low;
 		if (!w->path->text && (w->attr->low < 0 || w->attr->low >= w->end))
 			w->at = ATTR_NONE;
 	} else if (wants_one(w->thread_row)) {
-		attr_t dir = thread_dir(c->run, w->thread_row->low);
+		attr_t dir = thread_dir(c->history, w->thread_row->low);
 
 		w->way = WALK_THREAD;
 		w->at = dir == ATTR_NONE ? ATTR_NONE : history_first_child(h, dir);
 	} else if (w->cpu->text || wants_one(w->cpu_row) || is_cpu_kind(w->kind->text)) {
-		walk_cpus(w, c->run);
+		walk_cpus(w, c->history);
 	}
 }
 
-static attr_t walk_step(struct attr_walk *w, const struct sql_run *r)
+static attr_t walk_step(struct attr_walk *w, const struct sql_history *r)
 {
 	attr_t at = w->at;
 
@@ -179,14 +180,14 @@ static attr_t walk_step(struct attr_walk *w, const struct sql_run *r)
 		return at;
 	case WALK_THREAD:
 		if (at != ATTR_NONE)
-			w->at = history_next_sibling(r->run->history, at);
+			w->at = history_next_sibling(r->history->file, at);
 		return at;
 	case WALK_CPUS:
 		while (w->next < w->end) {
 			int64_t cpu = w->next / CPU_NR_ATTRS;
 			unsigned kind = (unsigned)(w->next++ % CPU_NR_ATTRS);
 
-			at = r->run->cpu_attrs[cpu][kind];
+			at = r->history->cpu_attrs[cpu][kind];
 			if (at != ATTR_NONE)
 				return at;
 		}
@@ -199,7 +200,7 @@ static attr_t walk_step(struct attr_walk *w, const struct sql_run *r)
 	return ATTR_NONE;
 }
 
-static bool has_name(const struct sql_run *r, enum sonde_column_type type, int64_t row,
+static bool has_name(const struct sql_history *r, enum sonde_column_type type, int64_t row,
 		     const struct sql_want *want)
 {
 	struct sonde_machine m;
@@ -210,8 +211,8 @@ static bool has_name(const struct sql_run *r, enum sonde_column_type type, int64
 	if (row < 0)
 		return false;
 	if (type == SONDE_COL_MACHINE)
-		return !sonde_machine_get(r->run, row, &m) && !strcmp(m.name, want->text);
-	sonde_cpu_label(r->run, row, label, sizeof(label));
+		return !sonde_machine_get(r->history, row, &m) && !strcmp(m.name, want->text);
+	sonde_cpu_label(r->history, row, label, sizeof(label));
 	return !strcmp(label, want->text);
 }
 
@@ -220,7 +221,8 @@ static bool in_range(int64_t row, const struct sql_want *want)
 	return row >= want->low && row <= want->high;
 }
 
-static bool is_wanted(const struct attr_walk *w, const struct sql_run *r, const struct attr_info *a)
+static bool is_wanted(const struct attr_walk *w, const struct sql_history *r,
+		      const struct attr_info *a)
 {
 	char path[ATTR_PATH_MAX];
 
@@ -236,7 +238,7 @@ static bool is_wanted(const struct attr_walk *w, const struct sql_run *r, const 
 	return !sqlite3_strglob(w->path->glob, path);
 }
 
-bool attr_walk_next(struct attr_walk *w, const struct sql_run *r, struct attr_info *out)
+bool attr_walk_next(struct attr_walk *w, const struct sql_history *r, struct attr_info *out)
 {
 	attr_t attr;
 
@@ -256,9 +258,9 @@ static bool is_kind(const struct attr_info *a, const char *kind)
 }
 
 /* The number of a CPU is kept plus 1, as rows are. */
-static bool counts_from_one(const struct sql_run *r, const struct attr_info *a)
+static bool counts_from_one(const struct sql_history *r, const struct attr_info *a)
 {
-	return history_attr_type(r->run->history, a->attr) == ATTR_ROW || is_kind(a, "on") ||
+	return history_attr_type(r->history->file, a->attr) == ATTR_ROW || is_kind(a, "on") ||
 	       is_kind(a, "thread_cpu");
 }
 
@@ -267,17 +269,17 @@ static bool is_known(const struct attr_info *a, uint32_t value)
 	return is_kind(a, "clock_bound") ? value != UINT32_MAX : value != 0;
 }
 
-void attr_value(const struct sql_run *r, const struct attr_info *a, uint32_t value,
+void attr_value(const struct sql_history *r, const struct attr_info *a, uint32_t value,
 		sqlite3_context *out)
 {
-	if (is_known(a, value) && history_attr_type(r->run->history, a->attr) != ATTR_STRING)
+	if (is_known(a, value) && history_attr_type(r->history->file, a->attr) != ATTR_STRING)
 		sqlite3_result_int64(out, (int64_t)value - counts_from_one(r, a));
 }
 
-static void exit_text(const struct sql_run *r, int64_t row, sqlite3_context *out)
+static void exit_text(const struct sql_history *r, int64_t row, sqlite3_context *out)
 {
-	const struct exit_kind *kind = run_exit_kind(r->run, row);
-	const char *name = kind ? exit_name(r->run, kind->isa, kind->reason) : "unknown";
+	const struct exit_kind *kind = query_exit_kind(r->history, row);
+	const char *name = kind ? exit_name(r->history, kind->isa, kind->reason) : "unknown";
 
 	if (*name)
 		sqlite3_result_text(out, name, -1, SQLITE_TRANSIENT);
@@ -286,20 +288,22 @@ static void exit_text(const struct sql_run *r, int64_t row, sqlite3_context *out
 }
 
 /* The CPU with that number of the machine on whose CPUs it runs. */
-static void cpu_text(const struct sql_run *r, const struct attr_info *a, uint32_t value, char *text,
-		     size_t room)
+static void cpu_text(const struct sql_history *r, const struct attr_info *a, uint32_t value,
+		     char *text, size_t room)
 {
 	int64_t machine = a->machine;
 	struct sonde_machine m;
 
 	if (is_kind(a, "on"))
-		machine = sonde_machine_get(r->run, a->machine, &m) ? -1 : m.parent;
+		machine = sonde_machine_get(r->history, a->machine, &m) ? -1 : m.parent;
 	if (machine >= 0)
-		sonde_cpu_label(r->run, sonde_find_cpu(r->run, (unsigned)machine, (int)value - 1),
-				text, room);
+		sonde_cpu_label(r->history,
+				sonde_find_cpu(r->history, (unsigned)machine, (int)value - 1), text,
+				room);
 }
 
-void attr_text(struct sql_run *r, const struct attr_info *a, uint32_t value, sqlite3_context *out)
+void attr_text(struct sql_history *r, const struct attr_info *a, uint32_t value,
+	       sqlite3_context *out)
 {
 	int64_t row = (int64_t)value - 1;
 	struct sonde_wake wake;
@@ -308,28 +312,28 @@ void attr_text(struct sql_run *r, const struct attr_info *a, uint32_t value, sql
 	if (!is_known(a, value))
 		return;
 	if (is_kind(a, "runs") || is_kind(a, "waker"))
-		sonde_context_label(r->run, row, text, sizeof(text));
+		sonde_context_label(r->history, row, text, sizeof(text));
 	else if (is_kind(a, "vcpu_state"))
-		snprintf(text, sizeof(text), "%s", run_vcpu_state_name(value));
+		snprintf(text, sizeof(text), "%s", query_vcpu_state_name(value));
 	else if (is_kind(a, "thread_state"))
-		snprintf(text, sizeof(text), "%s", run_thread_state_name(value));
+		snprintf(text, sizeof(text), "%s", query_thread_state_name(value));
 	else if (is_kind(a, "why_off"))
 		snprintf(text, sizeof(text), "%s", sonde_off_name((enum sonde_off)value));
 	else if (is_kind(a, "task"))
-		sonde_thread_label(r->run, row, text, sizeof(text));
-	else if (is_kind(a, "woken") && !sonde_wake_get(r->run, row, &wake))
+		sonde_thread_label(r->history, row, text, sizeof(text));
+	else if (is_kind(a, "woken") && !sonde_wake_get(r->history, row, &wake))
 		snprintf(text, sizeof(text), "%s", sonde_cause_name(wake.cause));
 	else if (is_kind(a, "on") || is_kind(a, "thread_cpu"))
 		cpu_text(r, a, value, text, sizeof(text));
-	else if (history_attr_type(r->run->history, a->attr) == ATTR_STRING)
-		snprintf(text, sizeof(text), "%s", history_string(r->run->history, value));
+	else if (history_attr_type(r->history->file, a->attr) == ATTR_STRING)
+		snprintf(text, sizeof(text), "%s", history_string(r->history->file, value));
 	if (is_kind(a, "exit"))
 		exit_text(r, row, out);
 	else if (*text)
 		sqlite3_result_text(out, text, -1, SQLITE_TRANSIENT);
 }
 
-void attr_cell(struct sql_run *r, const struct attr_info *a, const struct sql_column *column,
+void attr_cell(struct sql_history *r, const struct attr_info *a, const struct sql_column *column,
 	       sqlite3_context *out)
 {
 	char path[ATTR_PATH_MAX];

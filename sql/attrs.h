@@ -19,10 +19,10 @@ struct attr_info {
 #define ATTR_PATH_MAX 400
 
 /* False: a directory, which has no values. */
-bool attr_describe(const struct sql_run *r, attr_t attr, struct attr_info *out);
+bool attr_describe(const struct sql_history *r, attr_t attr, struct attr_info *out);
 
 /* "host0/cpu0/runs" */
-void attr_path(const struct sql_run *r, attr_t attr, char buf[static ATTR_PATH_MAX]);
+void attr_path(const struct sql_history *r, attr_t attr, char buf[static ATTR_PATH_MAX]);
 
 /*
  * The attributes that a cursor's wants leave, one after the other.  As few as possible are looked
@@ -38,13 +38,14 @@ struct attr_walk {
 };
 
 void attr_walk_start(struct attr_walk *w, const struct sql_cursor *c);
-bool attr_walk_next(struct attr_walk *w, const struct sql_run *r, struct attr_info *out);
+bool attr_walk_next(struct attr_walk *w, const struct sql_history *r, struct attr_info *out);
 
 /* The value of an interval, for SQL: rows are told from 0, and CPUs by their number. */
-void attr_value(const struct sql_run *r, const struct attr_info *a, uint32_t value,
+void attr_value(const struct sql_history *r, const struct attr_info *a, uint32_t value,
 		sqlite3_context *out);
 /* The same in words. */
-void attr_text(struct sql_run *r, const struct attr_info *a, uint32_t value, sqlite3_context *out);
+void attr_text(struct sql_history *r, const struct attr_info *a, uint32_t value,
+	       sqlite3_context *out);
 
 /* What tables of attributes tell of one: numbers of their columns' .from. */
 enum attr_column {
@@ -83,7 +84,7 @@ enum attr_column {
 	 .flags = SQL_EQ | SQL_HIDDEN | SQL_ROW, .help = "row of thread"}
 /* clang-format on */
 
-void attr_cell(struct sql_run *r, const struct attr_info *a, const struct sql_column *column,
+void attr_cell(struct sql_history *r, const struct attr_info *a, const struct sql_column *column,
 	       sqlite3_context *out);
 
 #endif

@@ -13,7 +13,7 @@ static const struct sql_table *const own_tables[] = {
 	&problems_table, &identities_table, &cpu_times_table,  &meta_table,	&cost_table,
 };
 
-/* ---- tables of facts ----------------------------------------------------------------------- */
+/* ---- tables of rows ----------------------------------------------------------------------- */
 
 static bool names_a_row(enum sonde_column_type type)
 {
@@ -32,7 +32,7 @@ static const char *row_name(const char *name)
 }
 
 /* The columns of an analysis, those of the window, and the rows of what its columns name. */
-static int facts_table(struct sql_table *t, const struct sonde_analysis *a, struct error *err)
+static int facts_table(struct sql_table *t, const struct sonde_table *a, struct error *err)
 {
 	static const struct sql_column window[] = {SQL_WINDOW};
 	struct sql_column *columns =
@@ -43,7 +43,7 @@ static int facts_table(struct sql_table *t, const struct sonde_analysis *a, stru
 		.name = a->name,
 		.help = a->help,
 		.columns = columns,
-		.ops = &facts_ops,
+		.ops = &table_rows_ops,
 		.what = a,
 		.rows = 100,
 		.startup = 1e5,
@@ -74,7 +74,7 @@ static int facts_table(struct sql_table *t, const struct sonde_analysis *a, stru
 	return 0;
 }
 
-static void facts_table_release(struct sql_table *t)
+static void rows_table_release(struct sql_table *t)
 {
 	for (unsigned i = 0; i < t->nr_columns; i++) {
 		if (t->columns[i].flags & SQL_ROW)
@@ -87,8 +87,8 @@ static void facts_table_release(struct sql_table *t)
 
 int sql_catalog_new(struct sql_catalog **out, struct error *err)
 {
-	unsigned nr_analyses;
-	const struct sonde_analysis *const *analyses = sonde_analyses(&nr_analyses);
+	unsigned nr_tables;
+	const struct sonde_table *const *tables = sonde_tables(&nr_tables);
 	struct sql_catalog *c = calloc(1, sizeof(*c));
 	int ret = 0;
 
@@ -96,13 +96,13 @@ int sql_catalog_new(struct sql_catalog **out, struct error *err)
 	if (!c)
 		return fail(err, -ENOMEM, "out of memory");
 	c->users = 1;
-	c->tables = calloc(ARRAY_SIZE(own_tables) + nr_analyses, sizeof(*c->tables));
+	c->tables = calloc(ARRAY_SIZE(own_tables) + nr_tables, sizeof(*c->tables));
 	if (!c->tables)
 		ret = fail(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < ARRAY_SIZE(own_tables) && !ret; i++)
 		c->tables[c->nr_tables++] = *own_tables[i];
-	for (unsigned i = 0; i < nr_analyses && !ret; i++)
-		ret = facts_table(&c->tables[c->nr_tables++], analyses[i], err);
+	for (unsigned i = 0; i < nr_tables && !ret; i++)
+		ret = facts_table(&c->tables[c->nr_tables++], tables[i], err);
 	if (ret)
 		sql_catalog_put(c);
 	else
@@ -115,7 +115,7 @@ void sql_catalog_put(struct sql_catalog *c)
 	if (!c || --c->users)
 		return;
 	for (unsigned i = ARRAY_SIZE(own_tables); i < c->nr_tables; i++)
-		facts_table_release(&c->tables[i]);
+		rows_table_release(&c->tables[i]);
 	free(c->tables);
 	free(c);
 }
@@ -129,41 +129,41 @@ const struct sql_table *sql_catalog_table(const struct sql_catalog *c, const cha
 	return NULL;
 }
 
-void sql_catalog_add(struct sql_catalog *c, struct sql_run *run)
+void sql_catalog_add(struct sql_catalog *c, struct sql_history *history)
 {
-	run->next = c->runs;
-	c->runs = run;
+	history->next = c->histories;
+	c->histories = history;
 }
 
-int sql_catalog_run(struct sql_run **out, struct sql_catalog *c, const char *path,
-		    struct error *err)
+int sql_catalog_history(struct sql_history **out, struct sql_catalog *c, const char *path,
+			struct error *err)
 {
 	int ret;
 
-	for (struct sql_run *r = c->runs; r; r = r->next) {
+	for (struct sql_history *r = c->histories; r; r = r->next) {
 		if (!strcmp(r->path, path)) {
 			r->users++;
 			*out = r;
 			return 0;
 		}
 	}
-	ret = sql_run_open(out, path, err);
+	ret = sql_history_open(out, path, err);
 	if (!ret)
 		sql_catalog_add(c, *out);
 	return ret;
 }
 
-void sql_catalog_leave(struct sql_catalog *c, struct sql_run *run)
+void sql_catalog_leave(struct sql_catalog *c, struct sql_history *history)
 {
-	struct sql_run **at = &c->runs;
+	struct sql_history **at = &c->histories;
 
-	if (run->users == 1) {
-		while (*at && *at != run)
+	if (history->users == 1) {
+		while (*at && *at != history)
 			at = &(*at)->next;
 		if (*at)
-			*at = run->next;
+			*at = history->next;
 	}
-	sql_run_put(run);
+	sql_history_put(history);
 }
 
 int sql_make_tables(sqlite3 *db, const struct sql_catalog *c, const char *path, const char *prefix,

@@ -5,13 +5,13 @@
 #include "sql/table.h"
 
 /*
- * All tables there are: those of the run itself, and one per analysis, made from its columns.  A
+ * All tables there are: those of the history itself, and one per analysis, made from its columns. A
  * database connection has one catalog, and in it the runs that are open.
  */
 struct sql_catalog {
 	struct sql_table *tables; /* owned */
 	unsigned nr_tables;
-	struct sql_run *runs; /* each used by the tables made of it */
+	struct sql_history *histories; /* each used by the tables made of it */
 	unsigned users;
 };
 
@@ -21,20 +21,20 @@ void sql_catalog_put(struct sql_catalog *c);
 
 const struct sql_table *sql_catalog_table(const struct sql_catalog *c, const char *name);
 
-/* The run opened as @path, opened if it is not; the caller becomes a user of it. */
-int sql_catalog_run(struct sql_run **out, struct sql_catalog *c, const char *path,
-		    struct error *err);
-/* Puts a run that was opened elsewhere in, without becoming a user. */
-void sql_catalog_add(struct sql_catalog *c, struct sql_run *run);
+/* The history opened as @path, opened if it is not; the caller becomes a user of it. */
+int sql_catalog_history(struct sql_history **out, struct sql_catalog *c, const char *path,
+			struct error *err);
+/* Puts a history that was opened elsewhere in, without becoming a user. */
+void sql_catalog_add(struct sql_catalog *c, struct sql_history *history);
 /* The end of one use. */
-void sql_catalog_leave(struct sql_catalog *c, struct sql_run *run);
+void sql_catalog_leave(struct sql_catalog *c, struct sql_history *history);
 
 /*
  * Makes the module "sonde" and the functions known to a connection:
  *
  *	CREATE VIRTUAL TABLE temp.NAME USING sonde(FILE, TABLE)
  *	sonde_open(FILE[, PREFIX])  all tables of a history, as temporary tables PREFIXname
- *	sonde_time(TEXT)            a time as people write them, of the run opened last
+ *	sonde_time(TEXT)            a time as people write them, of the history opened last
  *	sonde_field(FIELDS, NAME)   one field of an event's text
  */
 int sql_register(sqlite3 *db, struct sql_catalog *c);

@@ -52,9 +52,9 @@ static void choose(struct events_cursor *own, const struct sql_cursor *c)
 {
 	const struct sql_want *time = sql_wanted(c, "time"), *cpu = sql_wanted(c, "cpu");
 	const struct sql_want *machine = sql_wanted(c, "machine");
-	/* The whole run is all there is, its very last event, too. */
-	int64_t begin = c->begin == sonde_run_begin(c->run->run) ? INT64_MIN : c->begin;
-	int64_t end = c->end == sonde_run_end(c->run->run) ? INT64_MAX : c->end;
+	/* The whole history is all there is, its very last event, too. */
+	int64_t begin = c->begin == sonde_history_begin(c->history->history) ? INT64_MIN : c->begin;
+	int64_t end = c->end == sonde_history_end(c->history->history) ? INT64_MAX : c->end;
 
 	if (time->low > begin)
 		begin = time->low;
@@ -73,7 +73,7 @@ static int events_start(struct sql_cursor *c, struct error *err)
 {
 	struct events_cursor *own = c->own;
 	struct sonde_error why = {0};
-	int ret = sonde_run_events(&own->events, c->run->run, &why);
+	int ret = sonde_history_events(&own->events, c->history->history, &why);
 
 	if (ret)
 		return fail(err, ret, "%s", why.text);
@@ -95,7 +95,7 @@ static int events_next(struct sql_cursor *c, struct error *err)
 
 	if (ret < 0)
 		return fail(err, ret, "cannot read the traces: %s", strerror(-ret));
-	c->run->cost[COST_EVENTS] += (uint64_t)ret;
+	c->history->cost[COST_EVENTS] += (uint64_t)ret;
 	return ret;
 }
 
@@ -133,10 +133,10 @@ static void events_cell(struct sql_cursor *c, const struct sql_column *column, s
 		sqlite3_result_text(out, e->machine_name, -1, SQLITE_TRANSIENT);
 		break;
 	case EVENT_CPU:
-		sql_answer(out, c->run, column, e->cpu, NULL);
+		sql_answer(out, c->history, column, e->cpu, NULL);
 		break;
 	case EVENT_TID:
-		sql_answer(out, c->run, column, e->tid, NULL);
+		sql_answer(out, c->history, column, e->tid, NULL);
 		break;
 	case EVENT_NAME:
 		sqlite3_result_text(out, e->name, -1, SQLITE_TRANSIENT);

@@ -19,7 +19,7 @@ static void open_history(sqlite3_context *out, int argc, sqlite3_value **argv)
 	const char *path = (const char *)sqlite3_value_text(argv[0]);
 	const char *prefix = argc > 1 ? (const char *)sqlite3_value_text(argv[1]) : "";
 	struct error err = {0};
-	struct sql_run *run;
+	struct sql_history *history;
 	int ret;
 
 	if (!path || !prefix) {
@@ -27,10 +27,10 @@ static void open_history(sqlite3_context *out, int argc, sqlite3_value **argv)
 		return;
 	}
 	/* Held open over all of its tables: an error of the file is told once, as it is. */
-	ret = sql_catalog_run(&run, c, path, &err);
+	ret = sql_catalog_history(&history, c, path, &err);
 	if (!ret) {
 		ret = sql_make_tables(sqlite3_context_db_handle(out), c, path, prefix, &err);
-		sql_catalog_leave(c, run);
+		sql_catalog_leave(c, history);
 	}
 	if (ret < 0)
 		answer_error(out, err.text);
@@ -48,9 +48,9 @@ static void read_time(sqlite3_context *out, int argc, sqlite3_value **argv)
 	(void)argc;
 	if (!text)
 		return;
-	if (!c->runs)
+	if (!c->histories)
 		answer_error(out, "sonde_time(): no history is open");
-	else if (sonde_run_time(c->runs->run, text, &t, &err))
+	else if (sonde_history_time(c->histories->history, text, &t, &err))
 		answer_error(out, err.text);
 	else
 		sqlite3_result_int64(out, t);
@@ -66,7 +66,7 @@ static void tell_length(sqlite3_context *out, int argc, sqlite3_value **argv)
 	if (sqlite3_value_type(argv[0]) == SQLITE_NULL)
 		return;
 	unit_length(text, sqlite3_value_int64(argv[0]),
-		    !c->runs || sonde_run_ticks_are_ns(c->runs->run));
+		    !c->histories || sonde_history_ticks_are_ns(c->histories->history));
 	sqlite3_result_text(out, text, -1, SQLITE_TRANSIENT);
 }
 

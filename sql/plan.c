@@ -210,8 +210,8 @@ static int window_value(struct sql_cursor *c, const struct sql_column *column, s
 	if (sqlite3_value_type(value) == SQLITE_NULL)
 		return 0;
 	if (sqlite3_value_numeric_type(value) == SQLITE_TEXT) {
-		int ret = sonde_run_time(c->run->run, (const char *)sqlite3_value_text(value), &t,
-					 &why);
+		int ret = sonde_history_time(c->history->history,
+					     (const char *)sqlite3_value_text(value), &t, &why);
 
 		if (ret)
 			return fail(err, ret, "%s", why.text);

@@ -17,7 +17,7 @@ static int rows_start(struct sql_cursor *c, struct error *err)
 	bool numbered = c->table->columns[0].flags & SQL_UNIQUE;
 
 	(void)err;
-	own->last = rows->nr(c->run->run) - 1;
+	own->last = rows->nr(c->history->history) - 1;
 	if (numbered && row->low > 0)
 		own->next = row->low;
 	if (numbered && row->high < own->last)
@@ -34,7 +34,7 @@ static int rows_next(struct sql_cursor *c, struct error *err)
 	if (own->next > own->last)
 		return 0;
 	memset(own->row, 0, sizeof(own->row));
-	rows->load(c->run, own->next++, own->row);
+	rows->load(c->history, own->next++, own->row);
 	return 1;
 }
 
@@ -58,9 +58,9 @@ static void rows_cell(struct sql_cursor *c, const struct sql_column *column, sql
 	if (column == &c->table->columns[0] && column->flags & SQL_UNIQUE)
 		sqlite3_result_int64(out, own->next - 1);
 	else if (column->type == SONDE_COL_STRING)
-		sql_answer(out, c->run, column, 0, *(const char *const *)at);
+		sql_answer(out, c->history, column, 0, *(const char *const *)at);
 	else
-		sql_answer(out, c->run, column, read_int(at, column), NULL);
+		sql_answer(out, c->history, column, read_int(at, column), NULL);
 }
 
 const struct sql_table_ops rows_ops = {

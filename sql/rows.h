@@ -5,12 +5,13 @@
 #include "sql/table.h"
 
 /*
- * Tables of what a run has many of, row by row: machines, threads, clocks ...  Such a table is a
- * struct that a row is loaded into, and a list of columns that say which of its members they tell.
+ * Tables of what a history has many of, row by row: machines, threads, clocks ...  Such a table is
+ * a struct that a row is loaded into, and a list of columns that say which of its members they
+ * tell.
  */
 struct rows {
-	int64_t (*nr)(const struct sonde_run *run);
-	void (*load)(const struct sql_run *r, int64_t row, void *out); /* @out is zeroed */
+	int64_t (*nr)(const struct sonde_history *history);
+	void (*load)(const struct sql_history *r, int64_t row, void *out); /* @out is zeroed */
 };
 
 #define ROW_BYTES_MAX 192 /* the longest such struct */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables about the run: how far it can be trusted, where it came from; wake-ups, marks. */
+/* Tables about the history: how far it can be trusted, where it came from; wake-ups, marks. */
 #include "sql/rows.h"
 
-/* ---- the run itself ------------------------------------------------------------------------ */
+/* ---- the history itself ------------------------------------------------------------------------
+ */
 
 struct run_row {
 	const char *file;
@@ -11,29 +12,29 @@ struct run_row {
 	bool complete, ticks_are_ns;
 };
 
-static int64_t one(const struct sonde_run *run)
+static int64_t one(const struct sonde_history *history)
 {
-	(void)run;
+	(void)history;
 	return 1;
 }
 
-static void load_run(const struct sql_run *r, int64_t row, void *out)
+static void load_run(const struct sql_history *r, int64_t row, void *out)
 {
 	struct run_row *x = out;
 
 	(void)row;
 	*x = (struct run_row){
 		.file = r->path,
-		.begin = sonde_run_begin(r->run),
-		.end = sonde_run_end(r->run),
+		.begin = sonde_history_begin(r->history),
+		.end = sonde_history_end(r->history),
 		.window_begin = r->begin,
 		.window_end = r->end,
 		.length = r->end - r->begin,
 		.wall_offset = -1,
-		.complete = sonde_run_complete(r->run),
-		.ticks_are_ns = sonde_run_ticks_are_ns(r->run),
+		.complete = sonde_history_complete(r->history),
+		.ticks_are_ns = sonde_history_ticks_are_ns(r->history),
 	};
-	sonde_run_wall_offset(r->run, &x->wall_offset);
+	sonde_history_wall_offset(r->history, &x->wall_offset);
 }
 
 static const struct rows run_rows = {one, load_run};
@@ -59,13 +60,13 @@ struct cost_row {
 	uint64_t count;
 };
 
-static int64_t nr_costs(const struct sonde_run *run)
+static int64_t nr_costs(const struct sonde_history *history)
 {
-	(void)run;
+	(void)history;
 	return COST_NR;
 }
 
-static void load_cost(const struct sql_run *r, int64_t row, void *out)
+static void load_cost(const struct sql_history *r, int64_t row, void *out)
 {
 	*(struct cost_row *)out =
 		(struct cost_row){sql_cost_name((enum sql_cost)row), r->cost[row]};
@@ -82,9 +83,9 @@ ROWS_TABLE(cost, struct cost_row, COST_NR,
 
 /* ---- clocks, losses, problems -------------------------------------------------------------- */
 
-static void load_clock(const struct sql_run *r, int64_t row, void *out)
+static void load_clock(const struct sql_history *r, int64_t row, void *out)
 {
-	sonde_clock_get(r->run, row, out);
+	sonde_clock_get(r->history, row, out);
 }
 
 static const struct rows clocks_rows = {sonde_nr_clocks, load_clock};
@@ -113,9 +114,9 @@ static const struct sql_column clocks_columns[] = {
 };
 ROWS_TABLE(clocks, struct sonde_clock, 100, "pieces of the machines' clock models");
 
-static void load_loss(const struct sql_run *r, int64_t row, void *out)
+static void load_loss(const struct sql_history *r, int64_t row, void *out)
 {
-	sonde_loss_get(r->run, row, out);
+	sonde_loss_get(r->history, row, out);
 }
 
 static const struct rows gaps_rows = {sonde_nr_losses, load_loss};
@@ -130,9 +131,9 @@ static const struct sql_column gaps_columns[] = {
 };
 ROWS_TABLE(gaps, struct sonde_loss, 100, "times in which events of a CPU are missing");
 
-static void load_problem(const struct sql_run *r, int64_t row, void *out)
+static void load_problem(const struct sql_history *r, int64_t row, void *out)
 {
-	sonde_problem_get(r->run, row, out);
+	sonde_problem_get(r->history, row, out);
 }
 
 static const struct rows problems_rows = {sonde_nr_problems, load_problem};
@@ -148,9 +149,9 @@ ROWS_TABLE(problems, struct sonde_problem, 20, "what was wrong with the input");
 
 /* ---- where it came from -------------------------------------------------------------------- */
 
-static void load_meta(const struct sql_run *r, int64_t row, void *out)
+static void load_meta(const struct sql_history *r, int64_t row, void *out)
 {
-	sonde_meta_get(r->run, row, out);
+	sonde_meta_get(r->history, row, out);
 }
 
 static const struct rows meta_rows = {sonde_nr_meta, load_meta};
@@ -160,9 +161,9 @@ static const struct sql_column meta_columns[] = {
 };
 ROWS_TABLE(meta, struct sonde_meta, 10, "provenance of the history");
 
-static void load_identity(const struct sql_run *r, int64_t row, void *out)
+static void load_identity(const struct sql_history *r, int64_t row, void *out)
 {
-	sonde_identity_get(r->run, row, out);
+	sonde_identity_get(r->history, row, out);
 }
 
 static const struct rows identities_rows = {sonde_nr_identities, load_identity};
@@ -175,9 +176,9 @@ static const struct sql_column identities_columns[] = {
 };
 ROWS_TABLE(identities, struct sonde_identity, 50, "what machines say of themselves");
 
-static void load_cpu_times(const struct sql_run *r, int64_t row, void *out)
+static void load_cpu_times(const struct sql_history *r, int64_t row, void *out)
 {
-	sonde_cpu_times_get(r->run, row, out);
+	sonde_cpu_times_get(r->history, row, out);
 }
 
 #define JIFFIES(member) COLUMN(struct sonde_cpu_times, #member, INT, member, "in 1/hz s since boot")
@@ -211,11 +212,11 @@ struct wake_row {
 	const char *cause;
 };
 
-static void load_wake(const struct sql_run *r, int64_t row, void *out)
+static void load_wake(const struct sql_history *r, int64_t row, void *out)
 {
 	struct wake_row *x = out;
 
-	sonde_wake_get(r->run, row, &x->w);
+	sonde_wake_get(r->history, row, &x->w);
 	x->cause = sonde_cause_name(x->w.cause);
 }
 
@@ -241,11 +242,11 @@ struct vector_row {
 	const char *cause;
 };
 
-static void load_vector(const struct sql_run *r, int64_t row, void *out)
+static void load_vector(const struct sql_history *r, int64_t row, void *out)
 {
 	struct vector_row *x = out;
 
-	sonde_vector_get(r->run, row, &x->v);
+	sonde_vector_get(r->history, row, &x->v);
 	x->cause = sonde_cause_name(x->v.cause);
 }
 
@@ -268,12 +269,12 @@ struct mark_row {
 	const char *kind;
 };
 
-static void load_mark(const struct sql_run *r, int64_t row, void *out)
+static void load_mark(const struct sql_history *r, int64_t row, void *out)
 {
 	static const char *const kinds[] = {"point", "begin", "end"};
 	struct mark_row *x = out;
 
-	sonde_mark_get(r->run, row, &x->m);
+	sonde_mark_get(r->history, row, &x->m);
 	x->kind = x->m.kind >= 0 && x->m.kind < 3 ? kinds[x->m.kind] : "unknown";
 }
 

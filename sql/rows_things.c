@@ -2,9 +2,9 @@
 /* Tables of what there is: machines, CPUs, threads, namespaces, cgroups, contexts. */
 #include "sql/rows.h"
 
-static void load_machine(const struct sql_run *r, int64_t row, void *out)
+static void load_machine(const struct sql_history *r, int64_t row, void *out)
 {
-	sonde_machine_get(r->run, row, out);
+	sonde_machine_get(r->history, row, out);
 }
 
 static const struct rows machines_rows = {sonde_nr_machines, load_machine};
@@ -29,12 +29,12 @@ struct cpu_row {
 	struct sonde_cpu cpu;
 };
 
-static void load_cpu(const struct sql_run *r, int64_t row, void *out)
+static void load_cpu(const struct sql_history *r, int64_t row, void *out)
 {
 	struct cpu_row *c = out;
 
 	c->row = row;
-	sonde_cpu_get(r->run, row, &c->cpu);
+	sonde_cpu_get(r->history, row, &c->cpu);
 }
 
 static const struct rows cpus_rows = {sonde_nr_cpus, load_cpu};
@@ -56,14 +56,14 @@ struct thread_row {
 	const char *cgroup;
 };
 
-static void load_thread(const struct sql_run *r, int64_t row, void *out)
+static void load_thread(const struct sql_history *r, int64_t row, void *out)
 {
 	struct thread_row *t = out;
 	struct sonde_cgroup cgroup;
 
 	t->row = row;
-	sonde_thread_get(r->run, row, &t->t);
-	t->cgroup = sonde_cgroup_get(r->run, t->t.cgroup, &cgroup) ? "" : cgroup.path;
+	sonde_thread_get(r->history, row, &t->t);
+	t->cgroup = sonde_cgroup_get(r->history, t->t.cgroup, &cgroup) ? "" : cgroup.path;
 }
 
 static const struct rows threads_rows = {sonde_nr_threads, load_thread};
@@ -93,12 +93,12 @@ struct namespace_row {
 	struct sonde_pid_ns ns;
 };
 
-static void load_namespace(const struct sql_run *r, int64_t row, void *out)
+static void load_namespace(const struct sql_history *r, int64_t row, void *out)
 {
 	struct namespace_row *n = out;
 
 	n->row = row;
-	sonde_pid_ns_get(r->run, row, &n->ns);
+	sonde_pid_ns_get(r->history, row, &n->ns);
 }
 
 static const struct rows namespaces_rows = {sonde_nr_pid_ns, load_namespace};
@@ -116,9 +116,9 @@ static const struct sql_column namespaces_columns[] = {
 };
 ROWS_TABLE(namespaces, struct namespace_row, 50, "PID namespaces: containers");
 
-static void load_cgroup(const struct sql_run *r, int64_t row, void *out)
+static void load_cgroup(const struct sql_history *r, int64_t row, void *out)
 {
-	sonde_cgroup_get(r->run, row, out);
+	sonde_cgroup_get(r->history, row, out);
 }
 
 static const struct rows cgroups_rows = {sonde_nr_cgroups, load_cgroup};
@@ -136,14 +136,14 @@ struct context_row {
 	int64_t cpu_row, container;
 };
 
-static void load_context(const struct sql_run *r, int64_t row, void *out)
+static void load_context(const struct sql_history *r, int64_t row, void *out)
 {
 	struct context_row *x = out;
 	struct sonde_thread thread;
 
-	sonde_context_get(r->run, row, &x->c);
-	x->cpu_row = sonde_find_cpu(r->run, x->c.machine, x->c.cpu);
-	x->container = sonde_thread_get(r->run, x->c.thread, &thread) ? -1 : thread.pid_ns;
+	sonde_context_get(r->history, row, &x->c);
+	x->cpu_row = sonde_find_cpu(r->history, x->c.machine, x->c.cpu);
+	x->container = sonde_thread_get(r->history, x->c.thread, &thread) ? -1 : thread.pid_ns;
 }
 
 static const struct rows contexts_rows = {sonde_nr_contexts, load_context};

@@ -14,7 +14,7 @@
 struct sql_session {
 	sqlite3 *db;
 	struct sql_catalog *catalog;
-	struct sql_run *run;
+	struct sql_history *history;
 	char refused[160];   /* what was, since the query began */
 	bool asks_of_schema; /* so does the query */
 };
@@ -98,7 +98,7 @@ static int ask_to_go_on(void *data)
 {
 	const struct sql_session *s = data;
 
-	return !sql_run_goes_on(s->run);
+	return !sql_history_goes_on(s->history);
 }
 
 /* ---- opening ------------------------------------------------------------------------------- */
@@ -124,36 +124,36 @@ static int open_database(struct sql_session *s, struct error *err)
 
 	if (ret)
 		return ret;
-	sql_catalog_add(s->catalog, s->run);
+	sql_catalog_add(s->catalog, s->history);
 	if (sqlite3_open_v2(":memory:", &s->db,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW,
 			    NULL) ||
 	    sql_register(s->db, s->catalog))
 		return fail(err, -ENOMEM, "SQLite: %s",
 			    s->db ? sqlite3_errmsg(s->db) : "out of memory");
-	ret = sql_make_tables(s->db, s->catalog, s->run->path, "", err);
+	ret = sql_make_tables(s->db, s->catalog, s->history->path, "", err);
 	return ret < 0 ? ret : set_bounds(s, err);
 }
 
-int sql_session_open(struct sql_session **out, struct sonde_run *run, int64_t begin, int64_t end,
-		     bool (*go_on)(void *data), void *data, struct error *err)
+int sql_session_open(struct sql_session **out, struct sonde_history *history, int64_t begin,
+		     int64_t end, bool (*go_on)(void *data), void *data, struct error *err)
 {
 	struct sql_session *s = calloc(1, sizeof(*s));
 	int ret;
 
 	*out = NULL;
 	if (!s) {
-		sonde_run_close(run);
+		sonde_history_close(history);
 		return fail(err, -ENOMEM, "out of memory");
 	}
-	ret = sql_run_new(&s->run, run, err);
+	ret = sql_history_new(&s->history, history, err);
 	if (!ret) {
 		if (begin < end) {
-			s->run->begin = s->run->all_begin = begin;
-			s->run->end = s->run->all_end = end;
+			s->history->begin = s->history->all_begin = begin;
+			s->history->end = s->history->all_end = end;
 		}
-		s->run->go_on = go_on;
-		s->run->data = data;
+		s->history->go_on = go_on;
+		s->history->data = data;
 		ret = open_database(s, err);
 	}
 	if (ret)
@@ -169,9 +169,9 @@ void sql_session_close(struct sql_session *s)
 		return;
 	sqlite3_close_v2(s->db);
 	if (s->catalog)
-		sql_catalog_leave(s->catalog, s->run);
+		sql_catalog_leave(s->catalog, s->history);
 	else
-		sql_run_put(s->run);
+		sql_history_put(s->history);
 	sql_catalog_put(s->catalog);
 	free(s);
 }
@@ -181,9 +181,9 @@ const struct sql_catalog *sql_session_catalog(const struct sql_session *s)
 	return s->catalog;
 }
 
-const struct sql_run *sql_session_run(const struct sql_session *s)
+const struct sql_history *sql_session_history(const struct sql_session *s)
 {
-	return s->run;
+	return s->history;
 }
 
 bool sql_session_asked_of_schema(const struct sql_session *s)

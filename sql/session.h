@@ -12,14 +12,14 @@
  */
 struct sql_session;
 
-/* Takes @run, in case of an error, too.  [begin, end): the window.  @go_on is asked now and then
- * while a query runs; false ends it with -EINTR.  May be NULL. */
-int sql_session_open(struct sql_session **out, struct sonde_run *run, int64_t begin, int64_t end,
-		     bool (*go_on)(void *data), void *data, struct error *err);
+/* Takes @history, in case of an error, too.  [begin, end): the window.  @go_on is asked now and
+ * then while a query runs; false ends it with -EINTR.  May be NULL. */
+int sql_session_open(struct sql_session **out, struct sonde_history *history, int64_t begin,
+		     int64_t end, bool (*go_on)(void *data), void *data, struct error *err);
 void sql_session_close(struct sql_session *s);
 
 const struct sql_catalog *sql_session_catalog(const struct sql_session *s);
-const struct sql_run *sql_session_run(const struct sql_session *s);
+const struct sql_history *sql_session_history(const struct sql_session *s);
 
 /* Whether the last query read SQLite's own list of tables, which is empty: ours are not made but
  * there. */

@@ -76,14 +76,14 @@ static bool take(const struct sonde_interval *i, void *data)
 	return own->nr < own->size;
 }
 
-static int read_batch(struct states_cursor *own, struct sql_run *r, struct error *err)
+static int read_batch(struct states_cursor *own, struct sql_history *r, struct error *err)
 {
 	char path[ATTR_PATH_MAX];
 	int ret;
 
 	own->nr = 0;
 	own->at = 0;
-	ret = sonde_interval_walk(r->run, own->attr.attr, own->resume, own->to, take, own);
+	ret = sonde_interval_walk(r->history, own->attr.attr, own->resume, own->to, take, own);
 	if (ret) {
 		attr_path(r, own->attr.attr, path);
 		return fail(err, ret, "cannot read %s of %s: %s", path, r->path, strerror(-ret));
@@ -105,13 +105,13 @@ static int states_next(struct sql_cursor *c, struct error *err)
 	own->at++;
 	while (own->at >= own->nr && !ret) {
 		if (!own->inside) {
-			if (own->from >= own->to || !sql_run_goes_on(c->run) ||
-			    !attr_walk_next(&own->walk, c->run, &own->attr))
-				return sql_run_goes_on(c->run) ? 0 : -EINTR;
-			c->run->cost[COST_ATTRIBUTES]++;
+			if (own->from >= own->to || !sql_history_goes_on(c->history) ||
+			    !attr_walk_next(&own->walk, c->history, &own->attr))
+				return sql_history_goes_on(c->history) ? 0 : -EINTR;
+			c->history->cost[COST_ATTRIBUTES]++;
 			own->resume = own->from;
 		}
-		ret = read_batch(own, c->run, err);
+		ret = read_batch(own, c->history, err);
 	}
 	return ret ? ret : 1;
 }
@@ -136,13 +136,13 @@ static void states_cell(struct sql_cursor *c, const struct sql_column *column, s
 		sqlite3_result_int64(out, end - begin);
 		break;
 	case STATE_VALUE:
-		attr_value(c->run, &own->attr, i->value, out);
+		attr_value(c->history, &own->attr, i->value, out);
 		break;
 	case STATE_TEXT:
-		attr_text(c->run, &own->attr, i->value, out);
+		attr_text(c->history, &own->attr, i->value, out);
 		break;
 	default:
-		attr_cell(c->run, &own->attr, column, out);
+		attr_cell(c->history, &own->attr, column, out);
 		break;
 	}
 }
@@ -219,7 +219,7 @@ static int attributes_next(struct sql_cursor *c, struct error *err)
 	struct attributes_cursor *own = c->own;
 
 	(void)err;
-	return attr_walk_next(&own->walk, c->run, &own->attr);
+	return attr_walk_next(&own->walk, c->history, &own->attr);
 }
 
 static void attributes_cell(struct sql_cursor *c, const struct sql_column *column,
@@ -227,7 +227,7 @@ static void attributes_cell(struct sql_cursor *c, const struct sql_column *colum
 {
 	const struct attributes_cursor *own = c->own;
 
-	attr_cell(c->run, &own->attr, column, out);
+	attr_cell(c->history, &own->attr, column, out);
 }
 
 static const struct sql_column attributes_columns[] = {ATTR_COLUMNS, ATTR_HIDDEN_COLUMNS};

@@ -2,7 +2,7 @@
 #ifndef SQL_TABLE_H
 #define SQL_TABLE_H
 
-#include "sql/run.h"
+#include "sql/history.h"
 #include "sql/sqlite.h"
 
 /*
@@ -29,7 +29,7 @@ struct sql_column {
 	enum sonde_column_type type;
 	unsigned flags;
 	const char *help;
-	/* Where its values are found: number of a fact's column, or offset in a row's struct. */
+	/* Where its values are found: number of a table's column, or offset in a row's struct. */
 	unsigned from;
 	unsigned bytes; /* in a struct: of the integer */
 	bool is_signed; /* the integer */
@@ -74,15 +74,15 @@ struct sql_table {
 	 * one value of that is asked for. */
 	const char *sorted_by, *sorted_when;
 	bool window; /* it has the columns SQL_WINDOW */
-	bool all;    /* its window is all of the run, others' what was traced: it has no shares */
+	bool all; /* its window is all of the history, others' what was traced: it has no shares */
 };
 
 struct sql_cursor {
 	sqlite3_vtab_cursor base; /* first */
 	const struct sql_table *table;
-	struct sql_run *run;
+	struct sql_history *history;
 	struct sql_want *wants; /* owned, per column */
-	int64_t begin, end;	/* the window, inside the run */
+	int64_t begin, end;	/* the window, inside the history */
 	sqlite3_int64 row;
 	bool at_end;
 	void *own; /* owned: the ops' */
@@ -104,8 +104,8 @@ const char *sql_type_name(const struct sql_column *column);
 bool sql_type_is_text(const struct sql_column *column);
 
 /* A value of that column's type as an answer: @i, or @s for text. */
-void sql_answer(sqlite3_context *out, struct sql_run *r, const struct sql_column *column, int64_t i,
-		const char *s);
+void sql_answer(sqlite3_context *out, struct sql_history *r, const struct sql_column *column,
+		int64_t i, const char *s);
 
 extern const struct sql_table states_table;
 extern const struct sql_table attributes_table;
@@ -128,7 +128,7 @@ extern const struct sql_table identities_table;
 extern const struct sql_table cpu_times_table;
 extern const struct sql_table meta_table;
 
-/* What a table of facts does; its .what is a const struct sonde_analysis *. */
-extern const struct sql_table_ops facts_ops;
+/* What a table of rows does; its .what is a const struct sonde_table *. */
+extern const struct sql_table_ops table_rows_ops;
 
 #endif

@@ -11,7 +11,7 @@
 struct sql_vtab {
 	sqlite3_vtab base; /* first */
 	struct sql_catalog *catalog;
-	struct sql_run *run;
+	struct sql_history *history;
 	const struct sql_table *table;
 };
 
@@ -119,7 +119,7 @@ static int make_vtab(struct sql_vtab **out, struct sql_catalog *catalog, const c
 		return fail(err, -ENOMEM, "out of memory");
 	}
 	memset(v, 0, sizeof(*v));
-	ret = table ? sql_catalog_run(&v->run, catalog, path, err)
+	ret = table ? sql_catalog_history(&v->history, catalog, path, err)
 		    : fail(err, -EINVAL, "a history has no table \"%s\"", name);
 	if (ret) {
 		sqlite3_free(v);
@@ -135,7 +135,7 @@ static int vtab_disconnect(sqlite3_vtab *base)
 {
 	struct sql_vtab *v = (struct sql_vtab *)base;
 
-	sql_catalog_leave(v->catalog, v->run);
+	sql_catalog_leave(v->catalog, v->history);
 	sqlite3_free(v);
 	return SQLITE_OK;
 }
@@ -191,8 +191,8 @@ static void cursor_clear(struct sql_cursor *c)
 		free(c->wants[i].glob);
 		c->wants[i] = (struct sql_want){.low = INT64_MIN, .high = INT64_MAX};
 	}
-	c->begin = c->table->all ? c->run->all_begin : c->run->begin;
-	c->end = c->table->all ? c->run->all_end : c->run->end;
+	c->begin = c->table->all ? c->history->all_begin : c->history->begin;
+	c->end = c->table->all ? c->history->all_end : c->history->end;
 	c->row = 0;
 	c->at_end = true;
 }
@@ -216,7 +216,7 @@ static int vtab_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 	if (!c)
 		return SQLITE_NOMEM;
 	c->table = v->table;
-	c->run = v->run;
+	c->history = v->history;
 	c->wants = calloc(v->table->nr_columns, sizeof(*c->wants));
 	c->own = calloc(1, v->table->ops->cursor_bytes + 1);
 	if (!c->wants || !c->own) {
@@ -231,7 +231,7 @@ static int vtab_next(sqlite3_vtab_cursor *base)
 {
 	struct sql_cursor *c = (struct sql_cursor *)base;
 	struct error err = {0};
-	int ret = sql_run_goes_on(c->run) ? c->table->ops->next(c, &err) : -EINTR;
+	int ret = sql_history_goes_on(c->history) ? c->table->ops->next(c, &err) : -EINTR;
 
 	c->at_end = ret <= 0;
 	c->row++;
@@ -242,7 +242,8 @@ static int vtab_filter(sqlite3_vtab_cursor *base, int nr, const char *plan, int 
 		       sqlite3_value **argv)
 {
 	struct sql_cursor *c = (struct sql_cursor *)base;
-	int64_t begin = sonde_run_begin(c->run->run), end = sonde_run_end(c->run->run);
+	int64_t begin = sonde_history_begin(c->history->history),
+		end = sonde_history_end(c->history->history);
 	struct error err = {0};
 	bool none = false;
 	int ret;

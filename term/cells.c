@@ -32,7 +32,7 @@ static int make_room(struct cells *c, size_t values)
 	return 0;
 }
 
-int cells_query(struct cells *c, struct sonde_run *run, const struct line *const *lines,
+int cells_query(struct cells *c, struct sonde_history *history, const struct line *const *lines,
 		unsigned nr, int64_t begin, int64_t end, unsigned pixels)
 {
 	uint32_t *attrs = calloc((size_t)nr + 1, sizeof(*attrs));
@@ -52,7 +52,7 @@ int cells_query(struct cells *c, struct sonde_run *run, const struct line *const
 	if (!ret)
 		ret = make_room(c, (size_t)nr_attrs * pixels + 1);
 	if (!ret && nr_attrs)
-		ret = sonde_pixels_walk(run, attrs, nr_attrs, begin, end, pixels, take, c);
+		ret = sonde_pixels_walk(history, attrs, nr_attrs, begin, end, pixels, take, c);
 	free(attrs);
 	return ret;
 }
@@ -64,26 +64,26 @@ void cells_release(struct cells *c)
 	*c = (struct cells){0};
 }
 
-uint32_t cells_value(const struct cells *c, struct sonde_run *run, const struct line *line,
+uint32_t cells_value(const struct cells *c, struct sonde_history *history, const struct line *line,
 		     unsigned pixel)
 {
 	const uint32_t *row = map_get(&c->rows, line->attr);
 
 	if (!row || pixel >= c->pixels)
 		return 0;
-	return line_value(run, line, c->values[(size_t)*row * c->pixels + pixel]);
+	return line_value(history, line, c->values[(size_t)*row * c->pixels + pixel]);
 }
 
 /* ---- how a value looks --------------------------------------------------------------------- */
 
 /* Threads are told apart by steady colours of their names; the idle one is grey. */
-static struct look task_look(const struct sonde_run *run, int64_t thread)
+static struct look task_look(const struct sonde_history *history, int64_t thread)
 {
 	static const uint8_t colors[] = {67, 73, 108, 139, 144, 173, 110, 180};
 	uint32_t hash = 2166136261u;
 	struct sonde_thread t;
 
-	if (sonde_thread_get(run, thread, &t))
+	if (sonde_thread_get(history, thread, &t))
 		return (struct look){255, '?', true};
 	if (!t.tid)
 		return (struct look){246, '.', true};
@@ -98,8 +98,8 @@ static struct look color_look(const struct color *c, bool safe)
 	return (struct look){safe ? c->safe : c->index, c->letter, true};
 }
 
-struct look value_look(struct sonde_run *run, const struct line *line, uint32_t value, bool safe,
-		       struct filter *filter)
+struct look value_look(struct sonde_history *history, const struct line *line, uint32_t value,
+		       bool safe, struct filter *filter)
 {
 	struct look look = {-1, ' ', true};
 	int64_t row = (int64_t)value - 1;
@@ -109,7 +109,7 @@ struct look value_look(struct sonde_run *run, const struct line *line, uint32_t 
 		return look;
 	switch (line->kind) {
 	case LINE_CPU:
-		sonde_context_get(run, row, &c); /* leaves "unknown" when there is none */
+		sonde_context_get(history, row, &c); /* leaves "unknown" when there is none */
 		look = color_look(mode_color(c.mode), safe);
 		look.matches = filter_context(filter, row);
 		break;
@@ -118,7 +118,7 @@ struct look value_look(struct sonde_run *run, const struct line *line, uint32_t 
 		look.matches = filter_vcpu_state(filter, line->cpu, value);
 		break;
 	case LINE_TASK:
-		look = task_look(run, row);
+		look = task_look(history, row);
 		look.matches = filter_thread(filter, row);
 		break;
 	case LINE_THREAD:
@@ -132,23 +132,23 @@ struct look value_look(struct sonde_run *run, const struct line *line, uint32_t 
 	return look;
 }
 
-static void thread_name(const struct sonde_run *run, int64_t row, char *buf, size_t room)
+static void thread_name(const struct sonde_history *history, int64_t row, char *buf, size_t room)
 {
 	struct sonde_thread t;
 
-	if (sonde_thread_get(run, row, &t))
+	if (sonde_thread_get(history, row, &t))
 		*buf = '\0';
 	else if (t.vcpu >= 0)
-		sonde_cpu_label(run, t.vcpu, buf, room);
+		sonde_cpu_label(history, t.vcpu, buf, room);
 	else
 		snprintf(buf, room, "%s", t.tid ? t.comm : "");
 }
 
-static void context_name(const struct sonde_run *run, int64_t row, char *buf, size_t room)
+static void context_name(const struct sonde_history *history, int64_t row, char *buf, size_t room)
 {
 	struct sonde_context c;
 
-	if (sonde_context_get(run, row, &c) || c.mode == SONDE_MODE_IDLE)
+	if (sonde_context_get(history, row, &c) || c.mode == SONDE_MODE_IDLE)
 		return;
 	if (c.mode == SONDE_MODE_IRQ || c.mode == SONDE_MODE_SOFTIRQ)
 		snprintf(buf, room, "%s",
@@ -156,10 +156,10 @@ static void context_name(const struct sonde_run *run, int64_t row, char *buf, si
 	else if (c.mode == SONDE_MODE_HYPERVISOR && *c.detail_text)
 		snprintf(buf, room, "%s", c.detail_text);
 	else
-		thread_name(run, c.thread, buf, room);
+		thread_name(history, c.thread, buf, room);
 }
 
-void value_name(struct sonde_run *run, const struct line *line, uint32_t value, char *buf,
+void value_name(struct sonde_history *history, const struct line *line, uint32_t value, char *buf,
 		size_t room)
 {
 	int64_t row = (int64_t)value - 1;
@@ -168,9 +168,9 @@ void value_name(struct sonde_run *run, const struct line *line, uint32_t value, 
 	if (!value)
 		return;
 	if (line->kind == LINE_CPU)
-		context_name(run, row, buf, room);
+		context_name(history, row, buf, room);
 	else if (line->kind == LINE_TASK)
-		thread_name(run, row, buf, room);
+		thread_name(history, row, buf, room);
 	else if (line->kind == LINE_VCPU)
 		snprintf(buf, room, "%s", vcpu_color(value)->name);
 	else if (line->kind == LINE_THREAD)

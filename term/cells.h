@@ -18,12 +18,12 @@ struct cells {
 };
 
 /* These lines in [@begin, @end); 0 or -errno. */
-int cells_query(struct cells *c, struct sonde_run *run, const struct line *const *lines,
+int cells_query(struct cells *c, struct sonde_history *history, const struct line *const *lines,
 		unsigned nr, int64_t begin, int64_t end, unsigned pixels);
 void cells_release(struct cells *c);
 
 /* The value of @line there, with what it is limited to taken into account; 0 nothing. */
-uint32_t cells_value(const struct cells *c, struct sonde_run *run, const struct line *line,
+uint32_t cells_value(const struct cells *c, struct sonde_history *history, const struct line *line,
 		     unsigned pixel);
 
 /* ---- how a value looks --------------------------------------------------------------------- */
@@ -34,11 +34,11 @@ struct look {
 	bool matches; /* the filter */
 };
 
-struct look value_look(struct sonde_run *run, const struct line *line, uint32_t value, bool safe,
-		       struct filter *filter);
+struct look value_look(struct sonde_history *history, const struct line *line, uint32_t value,
+		       bool safe, struct filter *filter);
 
 /* What is written upon it where there is room: a short name. */
-void value_name(struct sonde_run *run, const struct line *line, uint32_t value, char *buf,
+void value_name(struct sonde_history *history, const struct line *line, uint32_t value, char *buf,
 		size_t room);
 
 #endif

@@ -113,7 +113,7 @@ void pin(struct timeline *t)
 	*pin = *line;
 	pin->depth = 0;
 	/* Outside of the tree its name has to say whose it is. */
-	if (!sonde_machine_get(s->run, line->machine, &m))
+	if (!sonde_machine_get(s->history, line->machine, &m))
 		snprintf(pin->label, sizeof(pin->label), "%.40s %.50s", m.name, line->label);
 }
 

@@ -38,7 +38,7 @@ static void say(struct sheet *sheet, enum tty_style style, const char *fmt, ...)
 
 static char *length_text(const struct scene *s, ns_t length, char buf[static UNIT_TEXT])
 {
-	return unit_length(buf, length, sonde_run_ticks_are_ns(s->run));
+	return unit_length(buf, length, sonde_history_ticks_are_ns(s->history));
 }
 
 /* "container X", with blanks before it; "" for none. */
@@ -46,7 +46,7 @@ static char *in_container(const struct scene *s, int64_t thread, char *buf, size
 {
 	char label[100];
 
-	container_text(s->run, thread, label, sizeof(label));
+	container_text(s->history, thread, label, sizeof(label));
 	snprintf(buf, room, "%s%s", *label ? "  in " : "", label);
 	return buf;
 }
@@ -58,12 +58,12 @@ static void say_frame(struct sheet *sheet, const struct sonde_stack *stack, unsi
 	char thread[120] = "", container[120], does[160], cpu[32] = "";
 	struct sonde_machine m;
 
-	sonde_machine_get(s->run, f->machine, &m);
+	sonde_machine_get(s->history, f->machine, &m);
 	if (f->cpu >= 0)
 		snprintf(cpu, sizeof(cpu), "/%d", f->cpu);
 	if (f->thread >= 0)
-		sonde_thread_label(s->run, f->thread, thread, sizeof(thread));
-	stack_does_text(s->run, stack, i, does, sizeof(does));
+		sonde_thread_label(s->history, f->thread, thread, sizeof(thread));
+	stack_does_text(s->history, stack, i, does, sizeof(does));
 	say(sheet, i + 1 == stack->nr ? TTY_BOLD : TTY_PLAIN, "%*sL%u %s%s  %s%s  %s", (int)(2 * i),
 	    "", m.level, m.name, cpu, thread,
 	    in_container(s, f->thread, container, sizeof(container)), does);
@@ -76,7 +76,7 @@ static void say_stack(struct sheet *sheet, int cpu)
 	char length[UNIT_TEXT], since[UNIT_TEXT], bound[UNIT_TEXT], uncertain[120] = "";
 	struct sonde_stack stack;
 
-	if (sonde_stack_at(s->run, cpu, at, &stack)) {
+	if (sonde_stack_at(s->history, cpu, at, &stack)) {
 		say(sheet, TTY_BAD, "nothing can be read of this moment");
 		return;
 	}
@@ -101,15 +101,16 @@ static int physical_cpu(const struct scene *s, int64_t vcpu)
 		struct sonde_interval on;
 		struct sonde_machine m;
 
-		if (sonde_cpu_get(s->run, vcpu, &cpu) || sonde_machine_get(s->run, cpu.machine, &m))
+		if (sonde_cpu_get(s->history, vcpu, &cpu) ||
+		    sonde_machine_get(s->history, cpu.machine, &m))
 			return -1;
 		if (m.parent < 0)
 			return cpu.number;
-		if (sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "on"), s->view.cursor,
-				      &on) ||
+		if (sonde_interval_at(s->history, sonde_attr_of_cpu(s->history, vcpu, "on"),
+				      s->view.cursor, &on) ||
 		    !on.value)
 			return -1;
-		vcpu = sonde_find_cpu(s->run, (unsigned)m.parent, (int)on.value - 1);
+		vcpu = sonde_find_cpu(s->history, (unsigned)m.parent, (int)on.value - 1);
 	}
 	return -1;
 }
@@ -122,20 +123,21 @@ static void say_vcpu(struct sheet *sheet, int64_t vcpu)
 	struct sonde_interval state, task;
 	int cpu;
 
-	sonde_cpu_label(s->run, vcpu, label, sizeof(label));
-	if (sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "state"), at, &state))
+	sonde_cpu_label(s->history, vcpu, label, sizeof(label));
+	if (sonde_interval_at(s->history, sonde_attr_of_cpu(s->history, vcpu, "state"), at, &state))
 		return;
 	say(sheet, state.value == VCPU_PREEMPTED ? TTY_BAD : TTY_BOLD, "%s is %s, for %s", label,
 	    vcpu_color(state.value)->name, length_text(s, state.end - state.begin, length));
 	if (state.value == VCPU_PREEMPTED)
-		vcpu_off_text(s->run, vcpu, at, text, sizeof(text));
+		vcpu_off_text(s->history, vcpu, at, text, sizeof(text));
 	else if (state.value == VCPU_WAITING)
-		vcpu_wait_text(s->run, vcpu, at, text, sizeof(text));
+		vcpu_wait_text(s->history, vcpu, at, text, sizeof(text));
 	if (*text)
 		say(sheet, TTY_PLAIN, "%s", text);
-	if (!sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, vcpu, "task"), at, &task) &&
+	if (!sonde_interval_at(s->history, sonde_attr_of_cpu(s->history, vcpu, "task"), at,
+			       &task) &&
 	    task.value) {
-		sonde_thread_label(s->run, (int64_t)task.value - 1, label, sizeof(label));
+		sonde_thread_label(s->history, (int64_t)task.value - 1, label, sizeof(label));
 		say(sheet, TTY_PLAIN, "its kernel has %s on it%s", label,
 		    in_container(s, (int64_t)task.value - 1, text, sizeof(text)));
 	}
@@ -152,17 +154,18 @@ static void say_thread(struct sheet *sheet, int64_t thread)
 	struct sonde_thread t;
 	struct sonde_machine m;
 
-	if (sonde_thread_get(s->run, thread, &t) || sonde_machine_get(s->run, t.machine, &m) ||
-	    sonde_interval_at(s->run, sonde_attr_of_thread(s->run, thread, "state"), s->view.cursor,
-			      &state))
+	if (sonde_thread_get(s->history, thread, &t) ||
+	    sonde_machine_get(s->history, t.machine, &m) ||
+	    sonde_interval_at(s->history, sonde_attr_of_thread(s->history, thread, "state"),
+			      s->view.cursor, &state))
 		return;
-	sonde_thread_label(s->run, thread, label, sizeof(label));
+	sonde_thread_label(s->history, thread, label, sizeof(label));
 	say(sheet, TTY_BOLD, "%s on %s is %s, for %s%s", label, m.name,
 	    state.value ? thread_color(state.value)->name : "not there",
 	    length_text(s, state.end - state.begin, length),
 	    in_container(s, thread, container, sizeof(container)));
-	if (!sonde_interval_at(s->run, sonde_attr_of_thread(s->run, thread, "cpu"), s->view.cursor,
-			       &cpu) &&
+	if (!sonde_interval_at(s->history, sonde_attr_of_thread(s->history, thread, "cpu"),
+			       s->view.cursor, &cpu) &&
 	    cpu.value)
 		snprintf(where, sizeof(where), ", CPU %u of it", cpu.value - 1);
 	say(sheet, TTY_FAINT, "process %lld, its parent %lld%s", (long long)t.pid,
@@ -178,17 +181,17 @@ static void say_all(struct sheet *sheet)
 	int number = INT32_MIN;
 	int64_t row;
 
-	while ((row = sonde_next_cpu(s->run, 0, number)) >= 0 && sheet->row < sheet->end) {
+	while ((row = sonde_next_cpu(s->history, 0, number)) >= 0 && sheet->row < sheet->end) {
 		struct sonde_interval now;
 		struct sonde_cpu cpu;
 		char label[200];
 
-		sonde_cpu_get(s->run, row, &cpu);
+		sonde_cpu_get(s->history, row, &cpu);
 		number = cpu.number;
-		if (sonde_interval_at(s->run, sonde_attr_of_cpu(s->run, row, "runs"),
+		if (sonde_interval_at(s->history, sonde_attr_of_cpu(s->history, row, "runs"),
 				      s->view.cursor, &now))
 			continue;
-		sonde_context_label(s->run, (int64_t)now.value - 1, label, sizeof(label));
+		sonde_context_label(s->history, (int64_t)now.value - 1, label, sizeof(label));
 		say(sheet, TTY_PLAIN, "CPU %d  %s", number, label);
 	}
 }
@@ -221,7 +224,7 @@ void details_draw(struct scene *s, unsigned row, unsigned nr)
 		say_exits(&sheet, line);
 	if (!line || line->kind == LINE_GROUP)
 		say_all(&sheet);
-	else if (line->kind == LINE_CPU && !sonde_cpu_get(s->run, line->cpu, &cpu))
+	else if (line->kind == LINE_CPU && !sonde_cpu_get(s->history, line->cpu, &cpu))
 		say_stack(&sheet, cpu.number);
 	else if (line->kind == LINE_THREAD)
 		say_thread(&sheet, line->thread);

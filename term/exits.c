@@ -19,11 +19,11 @@ static bool is_there(const struct exits *e, const struct line *const *lines, uns
 	return true;
 }
 
-static int count(struct exits *e, struct sonde_run *run, struct exit_counts *x, int64_t cpu,
+static int count(struct exits *e, struct sonde_history *history, struct exit_counts *x, int64_t cpu,
 		 uint32_t row)
 {
 	uint32_t *counts = e->counts + (size_t)row * e->nr;
-	int ret = exit_counts_of(x, run, cpu);
+	int ret = exit_counts_of(x, history, cpu);
 
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
@@ -34,7 +34,7 @@ static int count(struct exits *e, struct sonde_run *run, struct exit_counts *x, 
 	return map_put(&e->rows, (uint64_t)cpu, row);
 }
 
-int exits_query(struct exits *e, struct sonde_run *run, const struct line *const *lines,
+int exits_query(struct exits *e, struct sonde_history *history, const struct line *const *lines,
 		unsigned nr, int64_t begin, int64_t end, unsigned columns)
 {
 	unsigned buckets = columns < BUCKETS_MAX ? columns : BUCKETS_MAX;
@@ -55,7 +55,7 @@ int exits_query(struct exits *e, struct sonde_run *run, const struct line *const
 		ret = -ENOMEM;
 	for (unsigned i = 0; i < nr && !ret; i++) {
 		if (lines[i]->kind == LINE_EXITS && !map_get(&e->rows, (uint64_t)lines[i]->cpu))
-			ret = count(e, run, &x, lines[i]->cpu, row++);
+			ret = count(e, history, &x, lines[i]->cpu, row++);
 	}
 	exit_counts_release(&x);
 	return ret;

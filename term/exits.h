@@ -20,7 +20,7 @@ struct exits {
 
 /* For the lines of this kind among @lines, at one count per column, or fewer where there are more
  * columns than are ever counted; 0 or -errno. */
-int exits_query(struct exits *e, struct sonde_run *run, const struct line *const *lines,
+int exits_query(struct exits *e, struct sonde_history *history, const struct line *const *lines,
 		unsigned nr, int64_t begin, int64_t end, unsigned columns);
 void exits_release(struct exits *e);
 

@@ -13,7 +13,7 @@ void set_filter(struct timeline *t, const char *text)
 	struct scene *s = &t->scene;
 	struct filter f;
 
-	if (filter_init(&f, s->run, text)) {
+	if (filter_init(&f, s->history, text)) {
 		t->ret = -ENOMEM;
 		return;
 	}
@@ -46,7 +46,7 @@ void find(struct timeline *t, const char *text)
 	int line;
 
 	if (isdigit((unsigned char)*text) || *text == '+' || !strncmp(text, "tsc:", 4)) {
-		if (!sonde_run_time(s->run, text, &at, &err)) {
+		if (!sonde_history_time(s->history, text, &at, &err)) {
 			view_move_cursor(&s->view, at);
 			return;
 		}

@@ -3,7 +3,7 @@
 #include "term/lines.h"
 #include "base/grow.h"
 #include "report/moment.h"
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -40,9 +40,9 @@ static enum topic topic_of(const struct line *line)
 	return (enum topic)(line->id >> 56);
 }
 
-void lines_init(struct lines *l, struct sonde_run *run)
+void lines_init(struct lines *l, struct sonde_history *history)
 {
-	*l = (struct lines){.run = run};
+	*l = (struct lines){.history = history};
 }
 
 void lines_release(struct lines *l)
@@ -102,12 +102,12 @@ static void add_physical(struct lines *l, enum topic topic, int64_t row, unsigne
 	int number = INT_MIN;
 	int64_t cpu;
 
-	while ((cpu = sonde_next_cpu(l->run, 0, number)) >= 0) {
-		uint32_t attr = sonde_attr_of_cpu(l->run, cpu, "runs");
+	while ((cpu = sonde_next_cpu(l->history, 0, number)) >= 0) {
+		uint32_t attr = sonde_attr_of_cpu(l->history, cpu, "runs");
 		struct sonde_cpu c;
 		struct line *line;
 
-		sonde_cpu_get(l->run, cpu, &c);
+		sonde_cpu_get(l->history, cpu, &c);
 		number = c.number;
 		if (attr == SONDE_NO_ATTR)
 			continue;
@@ -136,7 +136,7 @@ static const struct vcpu_line {
 static void add_vcpu_line(struct lines *l, int64_t cpu, const struct sonde_cpu *c, unsigned depth,
 			  const struct vcpu_line *what)
 {
-	uint32_t attr = sonde_attr_of_cpu(l->run, cpu, what->attr);
+	uint32_t attr = sonde_attr_of_cpu(l->history, cpu, what->attr);
 	struct line *line;
 
 	if (attr == SONDE_NO_ATTR)
@@ -159,10 +159,10 @@ static void add_vcpus(struct lines *l, int64_t machine, unsigned depth)
 	int number = INT_MIN;
 	int64_t cpu;
 
-	while ((cpu = sonde_next_cpu(l->run, (unsigned)machine, number)) >= 0) {
+	while ((cpu = sonde_next_cpu(l->history, (unsigned)machine, number)) >= 0) {
 		struct sonde_cpu c;
 
-		sonde_cpu_get(l->run, cpu, &c);
+		sonde_cpu_get(l->history, cpu, &c);
 		number = c.number;
 		for (unsigned i = 0; i < ARRAY_SIZE(vcpu_lines); i++)
 			add_vcpu_line(l, cpu, &c, depth, &vcpu_lines[i]);
@@ -171,17 +171,17 @@ static void add_vcpus(struct lines *l, int64_t machine, unsigned depth)
 
 static void add_containers(struct lines *l, int64_t machine, unsigned depth)
 {
-	int64_t nr = sonde_nr_pid_ns(l->run);
+	int64_t nr = sonde_nr_pid_ns(l->history);
 
 	for (int64_t row = 0; row < nr; row++) {
 		uint64_t id = id_of(TOPIC_CONTAINER, row, -1);
 		struct sonde_pid_ns ns;
 		char label[96];
 
-		if (sonde_pid_ns_get(l->run, row, &ns) || ns.machine != machine ||
-		    !is_container(l->run, row))
+		if (sonde_pid_ns_get(l->history, row, &ns) || ns.machine != machine ||
+		    !is_container(l->history, row))
 			continue;
-		sonde_pid_ns_label(l->run, row, label, sizeof(label));
+		sonde_pid_ns_label(l->history, row, label, sizeof(label));
 		if (add_group(l, id, depth, machine, label, "container", false))
 			add_physical(l, TOPIC_CONTAINER, row, depth + 1, machine, -1, row);
 	}
@@ -189,11 +189,11 @@ static void add_containers(struct lines *l, int64_t machine, unsigned depth)
 
 static void add_thread(struct lines *l, int64_t row, unsigned depth)
 {
-	uint32_t attr = sonde_attr_of_thread(l->run, row, "state");
+	uint32_t attr = sonde_attr_of_thread(l->history, row, "state");
 	struct sonde_thread t;
 	struct line *line;
 
-	if (attr == SONDE_NO_ATTR || sonde_thread_get(l->run, row, &t))
+	if (attr == SONDE_NO_ATTR || sonde_thread_get(l->history, row, &t))
 		return;
 	line = add(l, LINE_THREAD, id_of(TOPIC_THREAD, row, -1), depth, t.machine);
 	if (!line)
@@ -208,8 +208,8 @@ static bool is_thread_of(const struct lines *l, int64_t row, int64_t machine)
 {
 	struct sonde_thread t;
 
-	return !sonde_thread_get(l->run, row, &t) && t.machine == machine &&
-	       sonde_attr_of_thread(l->run, row, "state") != SONDE_NO_ATTR;
+	return !sonde_thread_get(l->history, row, &t) && t.machine == machine &&
+	       sonde_attr_of_thread(l->history, row, "state") != SONDE_NO_ATTR;
 }
 
 /* The busiest, in their order, then those that were asked for, or all. */
@@ -225,7 +225,7 @@ static void list_threads(struct lines *l, int64_t machine, unsigned depth, bool 
 		l->no_memory |= map_put(&shown, (uint64_t)l->busy[i], 1) != 0;
 		nr++;
 	}
-	for (int64_t row = 0; row < sonde_nr_threads(l->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_threads(l->history); row++) {
 		if (!(every || map_get(&l->extra, (uint64_t)row) ||
 		      (!l->nr_busy && nr < THREADS_SHOWN)) ||
 		    map_get(&shown, (uint64_t)row) || !is_thread_of(l, row, machine))
@@ -244,7 +244,7 @@ static void add_threads(struct lines *l, int64_t machine, unsigned depth)
 	char text[48];
 	unsigned nr = 0;
 
-	for (int64_t row = 0; row < sonde_nr_threads(l->run); row++)
+	for (int64_t row = 0; row < sonde_nr_threads(l->history); row++)
 		nr += is_thread_of(l, row, machine);
 	if (!nr)
 		return;
@@ -264,13 +264,13 @@ static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned n
 	struct sonde_machine m, child;
 	char note[48], kind[32], cpus[128];
 
-	if (nested > DEPTH_MAX || sonde_machine_get(l->run, row, &m))
+	if (nested > DEPTH_MAX || sonde_machine_get(l->history, row, &m))
 		return;
-	outermost_cpus_text(l->run, cpus, sizeof(cpus));
+	outermost_cpus_text(l->history, cpus, sizeof(cpus));
 	if (!row &&
 	    add_group(l, id_of(TOPIC_PHYSICAL, 0, -1), depth, 0, cpus, "what really ran", true))
 		add_physical(l, TOPIC_PHYSICAL, 0, depth + 1, 0, -1, -1);
-	machine_kind_text(l->run, row, true, kind, sizeof(kind));
+	machine_kind_text(l->history, row, true, kind, sizeof(kind));
 	snprintf(note, sizeof(note), "%s%s", kind, m.traced ? "" : ", no trace");
 	if (!add_group(l, id_of(TOPIC_MACHINE, row, -1), depth, row, m.name, note, true))
 		return;
@@ -280,8 +280,8 @@ static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned n
 	add_vcpus(l, row, depth + 1);
 	add_containers(l, row, depth + 1);
 	add_threads(l, row, depth + 1);
-	for (int64_t i = row + 1; i < sonde_nr_machines(l->run); i++) {
-		if (!sonde_machine_get(l->run, i, &child) && child.parent == row)
+	for (int64_t i = row + 1; i < sonde_nr_machines(l->history); i++) {
+		if (!sonde_machine_get(l->history, i, &child) && child.parent == row)
 			add_machine(l, i, depth + 1, nested + 1);
 	}
 }
@@ -296,24 +296,24 @@ int lines_build(struct lines *l)
 
 int lines_busy(struct lines *l, int64_t begin, int64_t end)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 	struct sonde_error err;
-	int ret = sonde_facts_get(&f, l->run, "thread_time", begin, end, &err);
+	int ret = sonde_rows_get(&f, l->history, "thread_time", begin, end, &err);
 	int column;
 
 	if (ret)
 		return ret;
 	free(l->busy);
 	l->nr_busy = 0;
-	l->busy = calloc(sonde_facts_nr_rows(f) + 1, sizeof(*l->busy));
-	column = sonde_facts_column(f, "thread");
-	for (size_t i = 0; l->busy && column >= 0 && i < sonde_facts_nr_rows(f); i++) {
-		int64_t row = sonde_facts_cell(f, i, (unsigned)column).i;
+	l->busy = calloc(sonde_rows_nr(f) + 1, sizeof(*l->busy));
+	column = sonde_rows_column(f, "thread");
+	for (size_t i = 0; l->busy && column >= 0 && i < sonde_rows_nr(f); i++) {
+		int64_t row = sonde_rows_cell(f, i, (unsigned)column).i;
 
 		if (row >= 0)
 			l->busy[l->nr_busy++] = row;
 	}
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	return l->busy ? 0 : -ENOMEM;
 }
 
@@ -349,9 +349,9 @@ static void search_name(const struct lines *l, const struct line *line, char *bu
 {
 	*buf = '\0';
 	if (line->kind == LINE_THREAD)
-		sonde_thread_label(l->run, line->thread, buf, room);
+		sonde_thread_label(l->history, line->thread, buf, room);
 	else if (line->kind == LINE_VCPU)
-		sonde_cpu_label(l->run, line->cpu, buf, room);
+		sonde_cpu_label(l->history, line->cpu, buf, room);
 	else if (topic_of(line) == TOPIC_MACHINE || topic_of(line) == TOPIC_CONTAINER ||
 		 topic_of(line) == TOPIC_PHYSICAL)
 		snprintf(buf, room, "%s", line->label);
@@ -375,10 +375,10 @@ static void open_around(struct lines *l, const struct lines *all, unsigned index
 /* The list as it would be with everything open. */
 static int build_all(const struct lines *l, struct lines *all)
 {
-	int64_t machines = sonde_nr_machines(l->run);
+	int64_t machines = sonde_nr_machines(l->history);
 	int ret;
 
-	lines_init(all, l->run);
+	lines_init(all, l->history);
 	for (int64_t m = 0; m < machines; m++) {
 		all->no_memory |= map_put(&all->open, id_of(TOPIC_THREADS, m, -1), 1) ||
 				  map_put(&all->open, id_of(TOPIC_ALL_THREADS, m, -1), 1);
@@ -443,33 +443,33 @@ int lines_search(struct lines *l, const char *text, int after, bool again)
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-static bool is_in_pid_ns(const struct sonde_run *run, int64_t thread, int64_t pid_ns)
+static bool is_in_pid_ns(const struct sonde_history *history, int64_t thread, int64_t pid_ns)
 {
 	struct sonde_thread t;
 	struct sonde_pid_ns ns;
 	int64_t row;
 
-	if (sonde_thread_get(run, thread, &t))
+	if (sonde_thread_get(history, thread, &t))
 		return false;
 	row = t.pid_ns;
 	for (unsigned i = 0; i < NS_DEPTH_MAX && row != pid_ns; i++) {
-		if (sonde_pid_ns_get(run, row, &ns))
+		if (sonde_pid_ns_get(history, row, &ns))
 			return false;
 		row = ns.parent;
 	}
 	return row == pid_ns;
 }
 
-uint32_t line_value(struct sonde_run *run, const struct line *line, uint32_t value)
+uint32_t line_value(struct sonde_history *history, const struct line *line, uint32_t value)
 {
 	struct sonde_context c;
 
 	if (line->kind != LINE_CPU || (line->only_machine < 0 && line->only_pid_ns < 0))
 		return value;
 	/* Time of which nothing is known belongs to the physical machine. */
-	if (sonde_context_get(run, (int64_t)value - 1, &c))
+	if (sonde_context_get(history, (int64_t)value - 1, &c))
 		return line->only_machine == 0 ? value : 0;
 	if (line->only_machine >= 0)
 		return c.machine == line->only_machine ? value : 0;
-	return is_in_pid_ns(run, c.thread, line->only_pid_ns) ? value : 0;
+	return is_in_pid_ns(history, c.thread, line->only_pid_ns) ? value : 0;
 }

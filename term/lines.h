@@ -3,7 +3,7 @@
 #define TERM_LINES_H
 
 #include "base/map.h"
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 /*
  * The lines of the picture: the tree machine → physical CPUs, vCPUs, containers, threads, VMs, as
@@ -37,7 +37,7 @@ struct line {
 };
 
 struct lines {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct line *list; /* owned */
 	unsigned nr, room;
 	struct map open;  /* id of a group -> open; others are as they are by default */
@@ -47,7 +47,7 @@ struct lines {
 	bool no_memory;
 };
 
-void lines_init(struct lines *l, struct sonde_run *run);
+void lines_init(struct lines *l, struct sonde_history *history);
 void lines_release(struct lines *l);
 
 /* 0 or -ENOMEM. */
@@ -70,6 +70,6 @@ int lines_find(const struct lines *l, uint64_t id);
 int lines_search(struct lines *l, const char *text, int after, bool again);
 
 /* What a line shows of a value of its attribute; 0 when that is not its own. */
-uint32_t line_value(struct sonde_run *run, const struct line *line, uint32_t value);
+uint32_t line_value(struct sonde_history *history, const struct line *line, uint32_t value);
 
 #endif

@@ -43,7 +43,8 @@ char *scene_time(const struct scene *s, ns_t t, char *buf, size_t room)
 {
 	char text[UNIT_TEXT];
 
-	unit_time(text, s->from_begin ? t - s->view.run_begin : t, sonde_run_ticks_are_ns(s->run));
+	unit_time(text, s->from_begin ? t - s->view.run_begin : t,
+		  sonde_history_ticks_are_ns(s->history));
 	snprintf(buf, room, "%s%s", s->from_begin ? "+" : "", text);
 	return buf;
 }
@@ -52,12 +53,13 @@ char *scene_time(const struct scene *s, ns_t t, char *buf, size_t room)
 
 static void draw_title(const struct scene *s, const struct layout *l)
 {
-	bool is_ns = sonde_run_ticks_are_ns(s->run);
-	const char *name = strrchr(sonde_run_path(s->run), '/');
+	bool is_ns = sonde_history_ticks_are_ns(s->history);
+	const char *name = strrchr(sonde_history_path(s->history), '/');
 	char from[64], span[UNIT_TEXT], range[UNIT_TEXT], text[512];
 	unsigned used;
 
-	snprintf(text, sizeof(text), " %s  %s, %s", name ? name + 1 : sonde_run_path(s->run),
+	snprintf(text, sizeof(text), " %s  %s, %s",
+		 name ? name + 1 : sonde_history_path(s->history),
 		 scene_time(s, s->view.begin, from, sizeof(from)),
 		 unit_length(span, s->view.end - s->view.begin, is_ns));
 	used = tty_put(s->tty, 0, 0, l->columns, TTY_BAR, true, text);
@@ -117,7 +119,7 @@ static void draw_ticks(const struct scene *s, const struct layout *l)
 		unsigned x = view_column(v, t, l->cells);
 		char text[UNIT_TEXT + 8], number[UNIT_TEXT];
 
-		unit_tick(number, t - zero, step, sonde_run_ticks_are_ns(s->run));
+		unit_tick(number, t - zero, step, sonde_history_ticks_are_ns(s->history));
 		snprintf(text, sizeof(text), "%s%s", tty_has_blocks(s->tty) ? "╷" : "|",
 			 is_covered(s, l, x, strlen(number)) ? "" : number);
 		if (x + strlen(number) + 2 < l->cells)
@@ -207,18 +209,19 @@ static void draw_names_on(struct scene *s, const struct layout *l, unsigned row,
 	unsigned per = scene_pixels_per_column(s);
 
 	for (unsigned x = 0, end; x<l->cells; x = end> x ? end : x + 1) {
-		uint32_t value = cells_value(&s->cells, s->run, line, x * per);
+		uint32_t value = cells_value(&s->cells, s->history, line, x * per);
 		struct look look;
 		char name[96];
 
 		end = x;
-		while (end < l->cells && cells_value(&s->cells, s->run, line, end * per) == value &&
-		       cells_value(&s->cells, s->run, line, end * per + per - 1) == value)
+		while (end < l->cells &&
+		       cells_value(&s->cells, s->history, line, end * per) == value &&
+		       cells_value(&s->cells, s->history, line, end * per + per - 1) == value)
 			end++;
 		if (!value || end - x < 4)
 			continue;
-		look = value_look(s->run, line, value, s->palette == PALETTE_SAFE, &s->filter);
-		value_name(s->run, line, value, name, sizeof(name));
+		look = value_look(s->history, line, value, s->palette == PALETTE_SAFE, &s->filter);
+		value_name(s->history, line, value, name, sizeof(name));
 		if (look.matches && *name && name_fits(line, name, end - x - 2))
 			tty_put_on(s->tty, row, l->names + x + 1, end - x - 2, look.color, name);
 	}
@@ -229,8 +232,9 @@ static void draw_cursor(struct scene *s, const struct layout *l, unsigned row,
 {
 	unsigned per = scene_pixels_per_column(s);
 	unsigned x = view_column(&s->view, s->view.cursor, l->cells);
-	struct look look = value_look(s->run, line, cells_value(&s->cells, s->run, line, x * per),
-				      s->palette == PALETTE_SAFE, &s->filter);
+	struct look look =
+		value_look(s->history, line, cells_value(&s->cells, s->history, line, x * per),
+			   s->palette == PALETTE_SAFE, &s->filter);
 
 	if (has_letters(s) && look.color >= 0)
 		return; /* the letter tells more */
@@ -267,15 +271,15 @@ static void draw_line(struct scene *s, const struct layout *l, unsigned row,
 	if (line->kind == LINE_GROUP || line->kind == LINE_EXITS)
 		return;
 	for (unsigned x = 0; x < l->cells; x++) {
-		struct look left =
-			value_look(s->run, line, cells_value(&s->cells, s->run, line, x * per),
-				   safe, &s->filter);
+		struct look left = value_look(s->history, line,
+					      cells_value(&s->cells, s->history, line, x * per),
+					      safe, &s->filter);
 		struct look right = left;
 
 		if (per > 1)
-			right = value_look(s->run, line,
-					   cells_value(&s->cells, s->run, line, x * per + 1), safe,
-					   &s->filter);
+			right = value_look(s->history, line,
+					   cells_value(&s->cells, s->history, line, x * per + 1),
+					   safe, &s->filter);
 		draw_cell(s, l, row, x, &left, &right);
 	}
 	/* Names go over it: it stands in all other lines, too, and names without a letter are none.
@@ -346,10 +350,10 @@ int scene_draw(struct scene *s)
 	if (!shown)
 		return -ENOMEM;
 	nr = take_shown(s, &l, shown);
-	ret = cells_query(&s->cells, s->run, shown, nr, s->view.begin, s->view.end,
+	ret = cells_query(&s->cells, s->history, shown, nr, s->view.begin, s->view.end,
 			  l.cells * scene_pixels_per_column(s));
 	if (!ret)
-		ret = exits_query(&s->exits, s->run, shown, nr, s->view.begin, s->view.end,
+		ret = exits_query(&s->exits, s->history, shown, nr, s->view.begin, s->view.end,
 				  l.cells);
 	draw_title(s, &l);
 	draw_axis(s, &l);

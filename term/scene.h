@@ -30,7 +30,7 @@ struct bookmark {
 };
 
 struct scene {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct tty *tty;
 	struct view view;
 	struct lines lines;
@@ -47,7 +47,7 @@ struct scene {
 	bool has_range;
 	ns_t range_begin, range_end;
 	enum palette palette;
-	bool from_begin;	    /* times are told from the begin of the run */
+	bool from_begin;	    /* times are told from the begin of the history */
 	char missing[MISSING_TEXT]; /* in the window that was opened */
 	char message[600];
 };

@@ -68,23 +68,23 @@ static int loop(struct timeline *t, struct error *err)
 	return t->ret == -ENOMEM ? fail(err, t->ret, "out of memory") : t->ret;
 }
 
-static int begin(struct timeline *t, struct sonde_run *run, const struct timeline_view *view,
-		 struct error *err)
+static int begin(struct timeline *t, struct sonde_history *history,
+		 const struct timeline_view *view, struct error *err)
 {
 	struct scene *s = &t->scene;
 	int ret = tty_open(&s->tty, view->in, view->out, view->color, view->stop, err);
 
 	if (ret)
 		return ret;
-	s->run = run;
+	s->history = history;
 	s->palette = !tty_has_colors(s->tty) ? PALETTE_LETTERS
 		     : view->safe	     ? PALETTE_SAFE
 					     : PALETTE_USUAL;
-	view_init(&s->view, sonde_run_begin(run), sonde_run_end(run));
+	view_init(&s->view, sonde_history_begin(history), sonde_history_end(history));
 	view_show(&s->view, view->begin, view->end);
-	missing_line(run, view->begin, view->end, s->missing, sizeof(s->missing));
+	missing_line(history, view->begin, view->end, s->missing, sizeof(s->missing));
 	s->view.cursor = s->view.begin + (s->view.end - s->view.begin) / 2;
-	lines_init(&s->lines, run);
+	lines_init(&s->lines, history);
 	ret = lines_build(&s->lines);
 	if (!ret && view->filter) {
 		set_filter(t, view->filter);
@@ -95,14 +95,14 @@ static int begin(struct timeline *t, struct sonde_run *run, const struct timelin
 	return ret ? fail(err, ret, "out of memory") : 0;
 }
 
-int timeline_run(struct sonde_run *run, const struct timeline_view *view, struct error *err)
+int timeline_run(struct sonde_history *history, const struct timeline_view *view, struct error *err)
 {
 	struct timeline *t = calloc(1, sizeof(*t));
 	int ret;
 
 	if (!t)
 		return fail(err, -ENOMEM, "out of memory");
-	ret = begin(t, run, view, err);
+	ret = begin(t, history, view, err);
 	if (!ret)
 		ret = loop(t, err);
 	tty_close(t->scene.tty);

@@ -3,11 +3,11 @@
 #define TERM_TIMELINE_H
 
 #include "base/error.h"
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 #include <stdio.h>
 
-/* The time line of a run, with all of the terminal for it, until the user leaves. */
+/* The time line of a history, with all of the terminal for it, until the user leaves. */
 struct timeline_view {
 	FILE *in, *out;	    /* the terminal */
 	bool color;	    /* wanted */
@@ -22,6 +22,7 @@ struct timeline_view {
 };
 
 /* 0, -EINTR when stop() ended it, or what went wrong. */
-int timeline_run(struct sonde_run *run, const struct timeline_view *view, struct error *err);
+int timeline_run(struct sonde_history *history, const struct timeline_view *view,
+		 struct error *err);
 
 #endif

@@ -18,7 +18,7 @@ struct screen_of_top {
 	struct tty *tty;
 	struct top_window window;
 	bool filled;
-	struct view view; /* of a run */
+	struct view view; /* of a history */
 	unsigned chosen;  /* row of the top */
 	unsigned first;	  /* line on top of the screen */
 	bool paused, playing, threads_only;
@@ -324,7 +324,7 @@ static void to(struct screen_of_top *s, int64_t begin, int64_t end)
 	s->moved = true;
 }
 
-/* Keys of a run. */
+/* Keys of a history. */
 static void time_key(struct screen_of_top *s, int key)
 {
 	int64_t span = s->view.end - s->view.begin;
@@ -460,7 +460,8 @@ static int run_live(struct screen_of_top *s, struct error *err)
 	return s->ret;
 }
 
-/* ---- of a run ------------------------------------------------------------------------------ */
+/* ---- of a history ------------------------------------------------------------------------------
+ */
 
 static int run_recorded(struct screen_of_top *s, struct error *err)
 {

@@ -8,7 +8,7 @@
 
 /*
  * `sonde top` with all of the terminal for it: tables of CPUs, VMs with their vCPUs, and threads,
- * of one window after the other: of now, or of a run that is scrolled through.
+ * of one window after the other: of now, or of a history that is scrolled through.
  */
 struct top_window {
 	struct top top;	  /* the screen's, once it has been given */
@@ -24,11 +24,11 @@ struct top_view {
 
 	/*
 	 * Live: makes the next window; @wait is called meanwhile, returns after @ms or so, false to
-	 * give up (-EINTR).  NULL: of a run.
+	 * give up (-EINTR).  NULL: of a history.
 	 */
 	int (*next)(void *data, bool (*wait)(int ms, void *wait_data), void *wait_data,
 		    enum top_order order, struct top_window *out, struct error *err);
-	/* Of a run: the window [@begin, @end) of it. */
+	/* Of a history: the window [@begin, @end) of it. */
 	int (*at)(void *data, int64_t begin, int64_t end, enum top_order order,
 		  struct top_window *out, struct error *err);
 	void *data;

@@ -5,8 +5,9 @@
 #include "base/types.h"
 
 /*
- * Which part of a run is on the screen, and where in it the cursor is.  All times are within the
- * run; the window is never empty, never longer than the run, and the cursor is always in it.
+ * Which part of a history is on the screen, and where in it the cursor is.  All times are within
+ * the history; the window is never empty, never longer than the history, and the cursor is always
+ * in it.
  */
 struct view {
 	ns_t run_begin, run_end;

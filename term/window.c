@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys that change which part of the run is shown: zoom, pan, the cursor, the range. */
+/* Keys that change which part of the history is shown: zoom, pan, the cursor, the range. */
 #include "term/commands.h"
 
 #include <string.h>

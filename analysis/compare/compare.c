@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changed from one run to another. */
+/* What changed from one history to another. */
 #include "analysis/compare/compare.h"
 #include "base/figure.h"
 #include "base/stats.h"
@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Smaller than this in both runs, a share or a rate is not looked at. */
+/* Smaller than this in both histories, a share or a rate is not looked at. */
 #define SHARE_MIN 0.001
 #define RATE_MIN 1.0
 
 struct pair {
-	const struct measure *measure; /* either run's */
+	const struct measure *measure; /* either history's */
 	struct series before, after;
 	const char *absent; /* "before" or "after": that history has no such machine or vCPU; "" */
-	unsigned known[2];  /* slices, of either run */
+	unsigned known[2];  /* slices, of either history */
 	bool told;	    /* what changed can be told */
 	struct difference d;
 };
@@ -26,7 +26,7 @@ struct comparison {
 	struct measures before, after;
 	const struct match *match;
 	bool same_unit, is_ns;
-	unsigned nr_cpus;   /* physical ones of the second run */
+	unsigned nr_cpus;   /* physical ones of the second history */
 	struct pair *pairs; /* owned */
 	unsigned nr;
 	double *p; /* owned, of those pairs that are told, in their order */
@@ -94,12 +94,12 @@ static bool same_place(const struct comparison *c, const char *machine)
 	return false;
 }
 
-static bool has(const struct sonde_run *run, int64_t machine, int cpu)
+static bool has(const struct sonde_history *history, int64_t machine, int cpu)
 {
-	return machine >= 0 && (cpu < 0 || sonde_find_cpu(run, (unsigned)machine, cpu) >= 0);
+	return machine >= 0 && (cpu < 0 || sonde_find_cpu(history, (unsigned)machine, cpu) >= 0);
 }
 
-/* The run that has no such machine or vCPU: there its values are not 0, there are none. */
+/* The history that has no such machine or vCPU: there its values are not 0, there are none. */
 static const char *absent_in(const struct match *m, const struct measure *of)
 {
 	int64_t after = sonde_nr_machines(m->after) - 1;
@@ -180,12 +180,12 @@ static int64_t limit(const struct comparison *c, const struct pair *p, double va
 	return scaled(p, value);
 }
 
-static unsigned nr_physical_cpus(const struct sonde_run *run)
+static unsigned nr_physical_cpus(const struct sonde_history *history)
 {
 	struct sonde_cpu cpu;
 	unsigned nr = 0;
 
-	for (int64_t row = 0; !sonde_cpu_get(run, row, &cpu); row++)
+	for (int64_t row = 0; !sonde_cpu_get(history, row, &cpu); row++)
 		nr += !cpu.machine;
 	return nr;
 }
@@ -199,7 +199,7 @@ static const char *unit_of(const struct comparison *c, const struct measure *m)
 	return c->is_ns ? "per 1000 s" : "per 10^12 cycles";
 }
 
-static void add_rows(struct sonde_facts *out, const struct comparison *c)
+static void add_rows(struct sonde_rows *out, const struct comparison *c)
 {
 	unsigned told = 0;
 
@@ -212,25 +212,25 @@ static void add_rows(struct sonde_facts *out, const struct comparison *c)
 		out->no_memory |= !machine || !what;
 		if (out->no_memory)
 			return;
-		facts_add(out, (union sonde_cell[]){
-				       cell_str(machine),
-				       cell_int(p->measure->cpu),
-				       cell_str(what),
-				       cell_str(unit_of(c, p->measure)),
-				       cell_int(scaled(p, p->before.mean)),
-				       cell_int(scaled(p, p->after.mean)),
-				       cell_int(change),
-				       cell_int(limit(c, p, p->d.low)),
-				       cell_int(limit(c, p, p->d.high)),
-				       cell_int(p->told ? figure_round(c->p[told] * 1e6) : -1),
-				       cell_int(change < 0 ? -change : change),
-				       cell_int(p->known[0]),
-				       cell_int(p->known[1]),
-				       cell_str(p->absent),
-			       });
+		rows_add(out, (union sonde_cell[]){
+				      cell_str(machine),
+				      cell_int(p->measure->cpu),
+				      cell_str(what),
+				      cell_str(unit_of(c, p->measure)),
+				      cell_int(scaled(p, p->before.mean)),
+				      cell_int(scaled(p, p->after.mean)),
+				      cell_int(change),
+				      cell_int(limit(c, p, p->d.low)),
+				      cell_int(limit(c, p, p->d.high)),
+				      cell_int(p->told ? figure_round(c->p[told] * 1e6) : -1),
+				      cell_int(change < 0 ? -change : change),
+				      cell_int(p->known[0]),
+				      cell_int(p->known[1]),
+				      cell_str(p->absent),
+			      });
 		told += p->told;
 	}
-	facts_sort(out, "size");
+	rows_sort(out, "size");
 }
 
 static const struct sonde_column columns[] = {
@@ -257,30 +257,30 @@ static const struct sonde_column columns[] = {
 	 "before or after: that history has no such machine or vCPU, and its value is none"},
 };
 
-static const struct sonde_analysis comparison = {
+static const struct sonde_table comparison = {
 	"compare", "What changed",
 	"measures of two histories, each in 24 equal parts of its window", columns,
 	ARRAY_SIZE(columns)};
 
-int compare_windows(struct sonde_facts **out, const struct compare_window *before,
+int compare_windows(struct sonde_rows **out, const struct compare_window *before,
 		    const struct compare_window *after, const struct match *match,
 		    struct error *err)
 {
-	struct sonde_facts *f = calloc(1, sizeof(*f));
+	struct sonde_rows *f = calloc(1, sizeof(*f));
 	struct comparison c = {.match = match};
 	int ret;
 
 	*out = NULL;
 	if (!f)
 		return fail(err, -ENOMEM, "out of memory");
-	f->analysis = &comparison;
-	c.nr_cpus = nr_physical_cpus(after->run);
-	c.is_ns = sonde_run_ticks_are_ns(after->run);
-	c.same_unit = c.is_ns == sonde_run_ticks_are_ns(before->run);
-	ret = measures_take(&c.before, before->run, NULL, before->begin, before->end, err);
+	f->table = &comparison;
+	c.nr_cpus = nr_physical_cpus(after->history);
+	c.is_ns = sonde_history_ticks_are_ns(after->history);
+	c.same_unit = c.is_ns == sonde_history_ticks_are_ns(before->history);
+	ret = measures_take(&c.before, before->history, NULL, before->begin, before->end, err);
 	if (!ret)
-		ret = measures_take(&c.after, after->run, match->names, after->begin, after->end,
-				    err);
+		ret = measures_take(&c.after, after->history, match->names, after->begin,
+				    after->end, err);
 	if (!ret)
 		ret = compare(&c, err);
 	if (!ret)
@@ -292,14 +292,14 @@ int compare_windows(struct sonde_facts **out, const struct compare_window *befor
 	measures_release(&c.before);
 	measures_release(&c.after);
 	if (ret)
-		sonde_facts_free(f);
+		sonde_rows_free(f);
 	else
 		*out = f;
 	return ret;
 }
 
-int sonde_compare(struct sonde_facts **out, struct sonde_run *before, int64_t before_begin,
-		  int64_t before_end, struct sonde_run *after, int64_t after_begin,
+int sonde_compare(struct sonde_rows **out, struct sonde_history *before, int64_t before_begin,
+		  int64_t before_end, struct sonde_history *after, int64_t after_begin,
 		  int64_t after_end, struct sonde_error *err)
 {
 	const struct compare_window windows[2] = {{before, before_begin, before_end},
@@ -310,8 +310,16 @@ int sonde_compare(struct sonde_facts **out, struct sonde_run *before, int64_t be
 
 	*out = NULL;
 	if (ret)
-		return run_error(err, ret, &inner);
+		return query_error(err, ret, &inner);
+	query_begin(before, "compare");
+	query_begin(after, "compare");
 	ret = compare_windows(out, &windows[0], &windows[1], &match, &inner);
+	ret = query_end(before, ret, &inner);
+	ret = query_end(after, ret, &inner);
 	match_release(&match);
-	return run_error(err, ret, &inner);
+	if (ret) {
+		sonde_rows_free(*out);
+		*out = NULL;
+	}
+	return query_error(err, ret, &inner);
 }

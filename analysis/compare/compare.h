@@ -2,17 +2,17 @@
 #ifndef ANALYSIS_COMPARE_COMPARE_H
 #define ANALYSIS_COMPARE_COMPARE_H
 
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "analysis/compare/match_machines.h"
 #include "base/map.h"
 
 /*
- * What a run measured, as many named series: each measure's value in each of COMPARE_SLICES equal
- * parts of the window.  A measure is told by machine, vCPU and what it is, in words, so that those
- * of two runs can be matched.
+ * What a history measured, as many named series: each measure's value in each of COMPARE_SLICES
+ * equal parts of the window.  A measure is told by machine, vCPU and what it is, in words, so that
+ * those of two histories can be matched.
  */
 #define COMPARE_SLICES 24
-/* Slices in which a measure must be known in either run; with fewer, nothing is said of it. */
+/* Slices in which a measure must be known in either history; with fewer, nothing is said of it. */
 #define COMPARE_SLICES_MIN 6
 
 /* What must be known in a slice for a measure's value there to count.  Where it is not, the value
@@ -33,8 +33,8 @@ struct measure {
 	bool is_share; /* values are parts of 1; else they are counts per second */
 	bool in_cpus;  /* the share is of one CPU: of n CPUs it is n at most */
 	enum measure_needs needs;
-	/* A run may not tell at all what it needs, as that of a host alone.  Where neither does,
-	 * both leave out the same, and NEEDS_STATE is enough. */
+	/* A history may not tell at all what it needs, as that of a host alone.  Where neither
+	 * does, both leave out the same, and NEEDS_STATE is enough. */
 	bool or_state;
 	const char *by; /* NULL, or the machine whose own trace tells this measure from others */
 	double values[COMPARE_SLICES];
@@ -63,16 +63,17 @@ struct measures {
 
 uint64_t measures_hash(const char *machine, int cpu, const char *what);
 
-/* @names: per machine of the run, what it shall be called (match.h); NULL: by its name. */
-int measures_take(struct measures *m, struct sonde_run *run, const char *const *names, ns_t begin,
-		  ns_t end, struct error *err);
+/* @names: per machine of the history, what it shall be called (match.h); NULL: by its name. */
+int measures_take(struct measures *m, struct sonde_history *history, const char *const *names,
+		  ns_t begin, ns_t end, struct error *err);
 void measures_release(struct measures *m);
 
-/* The measure of that name in another run, NULL when it has none. */
+/* The measure of that name in another history, NULL when it has none. */
 const struct measure *measures_find(const struct measures *m, const struct measure *like);
 
-/* What a machine of the run is called in its measures. */
-const char *measures_machine(const struct measures *m, const struct sonde_run *run, int64_t row);
+/* What a machine of the history is called in its measures. */
+const char *measures_machine(const struct measures *m, const struct sonde_history *history,
+			     int64_t row);
 
 /* known_slices.c: in which slices a measure's values count, a bit each. */
 uint32_t known_slices(const struct measures *m, const struct measure *measure,
@@ -83,16 +84,16 @@ bool known_lacks(struct measures *m, const char *machine, int cpu, unsigned slic
 		 enum measure_needs needs, int64_t part, int64_t of);
 /* Takes down what is known in slice @slice, [begin, end), but for NEEDS_CULPRIT and NEEDS_ORIGIN.
  */
-int known_take(struct measures *m, struct sonde_run *run, unsigned slice, ns_t begin, ns_t end,
-	       const struct sonde_facts *states, struct error *err);
+int known_take(struct measures *m, struct sonde_history *history, unsigned slice, ns_t begin,
+	       ns_t end, const struct sonde_rows *states, struct error *err);
 
 /* sonde_compare() with machines matched as @match says. */
 struct compare_window {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	ns_t begin, end;
 };
 
-int compare_windows(struct sonde_facts **out, const struct compare_window *before,
+int compare_windows(struct sonde_rows **out, const struct compare_window *before,
 		    const struct compare_window *after, const struct match *match,
 		    struct error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In which parts of its window a run knows what it is asked to compare. */
+/* In which parts of its window a history knows what it is asked to compare. */
 #include "analysis/compare/compare.h"
 #include "analysis/sched/usage.h"
 #include "base/grow.h"
@@ -73,26 +73,25 @@ bool known_lacks(struct measures *m, const char *machine, int cpu, unsigned slic
 	return forget(m, machine, cpu, slice, needs, is_much(part, of));
 }
 
-static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
-		      const struct sonde_facts *states, size_t row)
+static bool take_vcpu(struct measures *m, struct sonde_history *history, unsigned slice,
+		      const struct sonde_rows *states, size_t row)
 {
-	int64_t unknown = facts_named(states, row, "unknown").i,
-		total = facts_named(states, row, "total").i;
-	int64_t off = facts_named(states, row, "steal_unknown").i;
+	int64_t unknown = rows_named(states, row, "unknown").i,
+		total = rows_named(states, row, "total").i;
+	int64_t off = rows_named(states, row, "steal_unknown").i;
 	const bool is_unknown[NR_NEEDS] = {
 		[NEEDS_STATE] = is_much(unknown + off, total),
-		[NEEDS_CODE] = is_much(unknown + facts_named(states, row, "guest").i, total),
-		[NEEDS_CAUSE] =
-			is_much(unknown + facts_named(states, row, "wait_unknown").i, total),
+		[NEEDS_CODE] = is_much(unknown + rows_named(states, row, "guest").i, total),
+		[NEEDS_CAUSE] = is_much(unknown + rows_named(states, row, "wait_unknown").i, total),
 		[NEEDS_CULPRIT] = is_much(unknown + off, total),
 		[NEEDS_ORIGIN] = is_much(unknown + off, total),
 	};
 	struct sonde_cpu cpu;
 	const char *machine;
 
-	if (sonde_cpu_get(run, facts_named(states, row, "vcpu").i, &cpu))
+	if (sonde_cpu_get(history, rows_named(states, row, "vcpu").i, &cpu))
 		return true;
-	machine = measures_machine(m, run, cpu.machine);
+	machine = measures_machine(m, history, cpu.machine);
 	for (unsigned i = 0; i < NR_NEEDS; i++) {
 		/* What is not known of one of its vCPUs is not known of the machine. */
 		if (!forget(m, machine, cpu.number, slice, (enum measure_needs)i, is_unknown[i]) ||
@@ -102,12 +101,12 @@ static bool take_vcpu(struct measures *m, struct sonde_run *run, unsigned slice,
 	return true;
 }
 
-int known_take(struct measures *m, struct sonde_run *run, unsigned slice, ns_t begin, ns_t end,
-	       const struct sonde_facts *states, struct error *err)
+int known_take(struct measures *m, struct sonde_history *history, unsigned slice, ns_t begin,
+	       ns_t end, const struct sonde_rows *states, struct error *err)
 {
 	const struct usages *u;
 	ns_t unknown = 0;
-	int ret = usages_get(&u, run, begin, end, err);
+	int ret = usages_get(&u, history, begin, end, err);
 	bool fits = true;
 
 	for (size_t i = 0; !ret && i < u->nr; i++) {
@@ -117,8 +116,8 @@ int known_take(struct measures *m, struct sonde_run *run, unsigned slice, ns_t b
 	for (unsigned i = 0; i < NR_NEEDS && !ret; i++)
 		fits &= forget(m, "", -1, slice, (enum measure_needs)i,
 			       !u->total_ns || is_much(unknown, u->total_ns));
-	for (size_t row = 0; row < sonde_facts_nr_rows(states) && !ret; row++)
-		fits &= take_vcpu(m, run, slice, states, row);
+	for (size_t row = 0; row < sonde_rows_nr(states) && !ret; row++)
+		fits &= take_vcpu(m, history, slice, states, row);
 	return ret || fits ? ret : fail(err, -ENOMEM, "out of memory");
 }
 
@@ -129,7 +128,7 @@ uint32_t known_slices(const struct measures *m, const struct measure *measure,
 	const struct known *k = known_find(m, measure->machine, measure->cpu);
 	uint32_t slices = run ? run->slices[needs] : 0;
 
-	if (!k) /* a machine of which no vCPU is known: as the run */
+	if (!k) /* a machine of which no vCPU is known: as the history */
 		k = known_find(m, measure->machine, -1);
 	return k ? slices & k->slices[needs] : slices;
 }

@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *name_of(const struct sonde_run *run, int64_t row)
+static const char *name_of(const struct sonde_history *history, int64_t row)
 {
 	struct sonde_machine m;
 
-	return sonde_machine_get(run, row, &m) ? "" : m.name;
+	return sonde_machine_get(history, row, &m) ? "" : m.name;
 }
 
-static int64_t parent_of(const struct sonde_run *run, int64_t row)
+static int64_t parent_of(const struct sonde_history *history, int64_t row)
 {
 	struct sonde_machine m;
 
-	return sonde_machine_get(run, row, &m) ? -1 : m.parent;
+	return sonde_machine_get(history, row, &m) ? -1 : m.parent;
 }
 
 static void put(struct match *m, int64_t before, int64_t after, enum match_by by)
@@ -48,7 +48,7 @@ static int put_told(struct match *m, const struct match_pair *pairs, unsigned nr
 }
 
 /* The outermost are each other's by their place, unless a name tells that one was a VM in the other
- * run, as where a host's trace is missing. */
+ * history, as where a host's trace is missing. */
 static void put_outermost(struct match *m)
 {
 	if (sonde_nr_machines(m->before) && sonde_nr_machines(m->after) && m->to_before[0] < 0 &&
@@ -71,26 +71,26 @@ static void put_named(struct match *m)
 
 /* What can be told of a machine without its name. */
 struct shape {
-	int64_t parent; /* row in the second run */
+	int64_t parent; /* row in the second history */
 	unsigned vcpus, vms;
 	int64_t row;
 };
 
-/* Of all machines of a run: how many vCPUs and VMs they have. */
-static struct shape *shapes_of(const struct sonde_run *run)
+/* Of all machines of a history: how many vCPUs and VMs they have. */
+static struct shape *shapes_of(const struct sonde_history *history)
 {
-	size_t nr = (size_t)sonde_nr_machines(run);
+	size_t nr = (size_t)sonde_nr_machines(history);
 	struct shape *shapes = calloc(nr + 1, sizeof(*shapes));
 	struct sonde_cpu cpu;
 
 	if (!shapes)
 		return NULL;
-	for (int64_t i = 0; i < sonde_nr_cpus(run); i++) {
-		if (!sonde_cpu_get(run, i, &cpu) && cpu.machine < nr)
+	for (int64_t i = 0; i < sonde_nr_cpus(history); i++) {
+		if (!sonde_cpu_get(history, i, &cpu) && cpu.machine < (int64_t)nr)
 			shapes[cpu.machine].vcpus++;
 	}
 	for (int64_t i = 0; i < (int64_t)nr; i++) {
-		int64_t parent = parent_of(run, i);
+		int64_t parent = parent_of(history, i);
 
 		if (parent >= 0 && parent < (int64_t)nr)
 			shapes[parent].vms++;
@@ -109,15 +109,16 @@ static int by_shape(const void *a, const void *b)
 	return x->vms < y->vms ? -1 : x->vms > y->vms;
 }
 
-/* Those of a run that have no match, in a machine that has one, by shape.  @all: as shapes_of(). */
+/* Those of a history that have no match, in a machine that has one, by shape.  @all: as
+ * shapes_of(). */
 static size_t open_ones(const struct match *m, bool in_after, const struct shape *all,
 			struct shape *out)
 {
-	const struct sonde_run *run = in_after ? m->after : m->before;
+	const struct sonde_history *history = in_after ? m->after : m->before;
 	size_t nr = 0;
 
-	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
-		int64_t parent = parent_of(run, row);
+	for (int64_t row = 0; row < sonde_nr_machines(history); row++) {
+		int64_t parent = parent_of(history, row);
 
 		if ((in_after ? m->to_before : m->to_after)[row] >= 0 || parent < 0 ||
 		    (in_after ? m->to_before : m->to_after)[parent] < 0)
@@ -216,8 +217,9 @@ static bool make_room(struct match *m)
 	return true;
 }
 
-int match_make(struct match *m, const struct sonde_run *before, const struct sonde_run *after,
-	       const struct match_pair *pairs, unsigned nr, struct error *err)
+int match_make(struct match *m, const struct sonde_history *before,
+	       const struct sonde_history *after, const struct match_pair *pairs, unsigned nr,
+	       struct error *err)
 {
 	int ret;
 

@@ -10,10 +10,10 @@
 
 struct taker {
 	struct measures *m;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	ns_t begin, end; /* of the slice */
 	unsigned slice;
-	/* Owned, for each CPU and each machine of the run: what of the slice at hand tells no
+	/* Owned, for each CPU and each machine of the history: what of the slice at hand tells no
 	 * culprit of its preemptions; of its exits, how many there are, and without an origin. */
 	int64_t *no_culprit_ns, *exits, *no_origin;
 	struct error *err;
@@ -80,18 +80,19 @@ static int add(struct taker *t, const struct measure *like, double value)
 	return 0;
 }
 
-const char *measures_machine(const struct measures *m, const struct sonde_run *run, int64_t row)
+const char *measures_machine(const struct measures *m, const struct sonde_history *history,
+			     int64_t row)
 {
 	struct sonde_machine machine;
 
-	if (sonde_machine_get(run, row, &machine))
+	if (sonde_machine_get(history, row, &machine))
 		return "?";
 	return m->names ? m->names[row] : machine.name;
 }
 
 static const char *machine_name(const struct taker *t, int64_t row)
 {
-	return measures_machine(t->m, t->run, row);
+	return measures_machine(t->m, t->history, row);
 }
 
 static double of_slice(const struct taker *t, int64_t ns)
@@ -101,15 +102,15 @@ static double of_slice(const struct taker *t, int64_t ns)
 
 /* ---- what is measured ---------------------------------------------------------------------- */
 
-static int take_machine(struct taker *t, const struct sonde_facts *f, size_t row)
+static int take_machine(struct taker *t, const struct sonde_rows *f, size_t row)
 {
-	const struct measure like = {.machine = machine_name(t, facts_named(f, row, "machine").i),
+	const struct measure like = {.machine = machine_name(t, rows_named(f, row, "machine").i),
 				     .cpu = -1,
 				     .what = "CPU time of its own code, in CPUs",
 				     .is_share = true,
 				     .in_cpus = true};
 
-	return add(t, &like, of_slice(t, facts_named(f, row, "total").i));
+	return add(t, &like, of_slice(t, rows_named(f, row, "total").i));
 }
 
 static enum measure_needs needs_of(const char *state)
@@ -121,15 +122,15 @@ static enum measure_needs needs_of(const char *state)
 }
 
 /* Each of a vCPU's states is a measure, but that which is none. */
-static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
+static int take_states(struct taker *t, const struct sonde_rows *f, size_t row)
 {
-	const struct sonde_analysis *a = sonde_facts_analysis(f);
+	const struct sonde_table *a = sonde_rows_table(f);
 	struct sonde_machine vm;
 	struct sonde_cpu cpu;
 	int ret = 0;
 
-	sonde_cpu_get(t->run, facts_named(f, row, "vcpu").i, &cpu);
-	sonde_machine_get(t->run, cpu.machine, &vm);
+	sonde_cpu_get(t->history, rows_named(f, row, "vcpu").i, &cpu);
+	sonde_machine_get(t->history, cpu.machine, &vm);
 	for (unsigned c = 0; c < a->nr_columns && !ret; c++) {
 		char what[160];
 		struct measure like = {.machine = machine_name(t, cpu.machine),
@@ -148,7 +149,7 @@ static int take_states(struct taker *t, const struct sonde_facts *f, size_t row)
 		like.needs = needs_of(a->columns[c].name);
 		like.or_state = !strcmp(a->columns[c].name, "guest") ||
 				!strcmp(a->columns[c].name, "nested");
-		ret = add(t, &like, of_slice(t, sonde_facts_cell(f, row, c).i));
+		ret = add(t, &like, of_slice(t, sonde_rows_cell(f, row, c).i));
 	}
 	return ret;
 }
@@ -159,28 +160,29 @@ static bool is_culprit_known(const struct taker *t, int64_t machine, enum sonde_
 	struct sonde_machine m;
 
 	if (mode == SONDE_MODE_GUEST)
-		return !sonde_machine_get(t->run, machine, &m) && !m.traced;
+		return !sonde_machine_get(t->history, machine, &m) && !m.traced;
 	return mode != SONDE_MODE_UNKNOWN;
 }
 
-static int take_preemption(struct taker *t, const struct sonde_facts *f, size_t row)
+static int take_preemption(struct taker *t, const struct sonde_rows *f, size_t row)
 {
 	struct sonde_thread thread;
 	struct sonde_cpu cpu;
 	char what[200];
 	struct measure like = {.what = what, .is_share = true, .needs = NEEDS_CULPRIT};
-	enum sonde_mode mode = (enum sonde_mode)facts_named(f, row, "mode").i;
-	int64_t machine = facts_named(f, row, "culprit_machine").i;
-	int64_t vcpu = facts_named(f, row, "vcpu").i, total = facts_named(f, row, "total").i;
+	enum sonde_mode mode = (enum sonde_mode)rows_named(f, row, "mode").i;
+	int64_t machine = rows_named(f, row, "culprit_machine").i;
+	int64_t vcpu = rows_named(f, row, "vcpu").i, total = rows_named(f, row, "total").i;
 
-	sonde_cpu_get(t->run, vcpu, &cpu);
+	sonde_cpu_get(t->history, vcpu, &cpu);
 	like.machine = machine_name(t, cpu.machine);
 	like.cpu = cpu.number;
 	like.by = machine_name(t, machine);
 	if (!is_culprit_known(t, machine, mode))
 		t->no_culprit_ns[vcpu] += total;
-	/* Numbers of threads mean nothing in another run. */
-	if (!sonde_thread_get(t->run, facts_named(f, row, "culprit").i, &thread) && thread.vcpu < 0)
+	/* Numbers of threads mean nothing in another history. */
+	if (!sonde_thread_get(t->history, rows_named(f, row, "culprit").i, &thread) &&
+	    thread.vcpu < 0)
 		snprintf(what, sizeof(what), "steal time, by %s of %s", thread.comm, like.by);
 	else
 		snprintf(what, sizeof(what), "steal time, by %s of %s", sonde_mode_name(mode),
@@ -188,11 +190,11 @@ static int take_preemption(struct taker *t, const struct sonde_facts *f, size_t 
 	return add(t, &like, of_slice(t, total));
 }
 
-static int take_exits(struct taker *t, const struct sonde_facts *f, size_t row)
+static int take_exits(struct taker *t, const struct sonde_rows *f, size_t row)
 {
-	const char *name = sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "name")).s;
-	int64_t vm = facts_named(f, row, "vm").i, from = facts_named(f, row, "from").i;
-	int64_t count = facts_named(f, row, "count").i;
+	const char *name = sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, "name")).s;
+	int64_t vm = rows_named(f, row, "vm").i, from = rows_named(f, row, "from").i;
+	int64_t count = rows_named(f, row, "count").i;
 	char what[200];
 	struct measure like = {.machine = machine_name(t, vm), .cpu = -1, .what = what};
 	double seconds = (double)(t->end - t->begin) / 1e9;
@@ -211,13 +213,13 @@ static int take_exits(struct taker *t, const struct sonde_facts *f, size_t row)
 }
 
 static const struct {
-	const struct analysis *analysis;
-	int (*take)(struct taker *t, const struct sonde_facts *f, size_t row);
+	const struct table_def *table;
+	int (*take)(struct taker *t, const struct sonde_rows *f, size_t row);
 } sources[] = {
-	{&machine_time_analysis, take_machine},
-	{&vcpu_state_analysis, take_states},
-	{&preemption_analysis, take_preemption},
-	{&exits_analysis, take_exits},
+	{&machine_time_table, take_machine},
+	{&vcpu_state_table, take_states},
+	{&preemption_table, take_preemption},
+	{&exits_table, take_exits},
 };
 
 /* What the rows of the slice's tables leave open. */
@@ -225,16 +227,16 @@ static bool take_open(struct taker *t)
 {
 	bool fits = true;
 
-	for (int64_t row = 0; row < sonde_nr_cpus(t->run) && fits; row++) {
+	for (int64_t row = 0; row < sonde_nr_cpus(t->history) && fits; row++) {
 		struct sonde_cpu cpu;
 
-		sonde_cpu_get(t->run, row, &cpu);
+		sonde_cpu_get(t->history, row, &cpu);
 		fits = !t->no_culprit_ns[row] ||
 		       known_lacks(t->m, machine_name(t, cpu.machine), cpu.number, t->slice,
 				   NEEDS_CULPRIT, t->no_culprit_ns[row], t->end - t->begin);
 		t->no_culprit_ns[row] = 0;
 	}
-	for (int64_t row = 0; row < sonde_nr_machines(t->run) && fits; row++) {
+	for (int64_t row = 0; row < sonde_nr_machines(t->history) && fits; row++) {
 		fits = !t->no_origin[row] ||
 		       known_lacks(t->m, machine_name(t, row), -1, t->slice, NEEDS_ORIGIN,
 				   t->no_origin[row], t->exits[row]);
@@ -248,26 +250,26 @@ static int take_slice(struct taker *t)
 	int ret = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(sources) && !ret; i++) {
-		struct sonde_facts *f;
+		struct sonde_rows *f;
 
-		ret = analysis_facts(&f, t->run, sources[i].analysis, t->begin, t->end, t->err);
+		ret = table_rows(&f, t->history, sources[i].table, t->begin, t->end, t->err);
 		if (ret)
 			return ret;
-		for (size_t row = 0; row < sonde_facts_nr_rows(f) && !ret; row++)
+		for (size_t row = 0; row < sonde_rows_nr(f) && !ret; row++)
 			ret = sources[i].take(t, f, row);
 		if (!ret && sources[i].take == take_states)
-			ret = known_take(t->m, t->run, t->slice, t->begin, t->end, f, t->err);
-		sonde_facts_free(f);
+			ret = known_take(t->m, t->history, t->slice, t->begin, t->end, f, t->err);
+		sonde_rows_free(f);
 	}
 	return ret || take_open(t) ? ret : fail(t->err, -ENOMEM, "out of memory");
 }
 
 static int take_slices(struct taker *t, ns_t begin, ns_t step)
 {
-	size_t machines = (size_t)sonde_nr_machines(t->run) + 1;
+	size_t machines = (size_t)sonde_nr_machines(t->history) + 1;
 	int ret = 0;
 
-	t->no_culprit_ns = calloc((size_t)sonde_nr_cpus(t->run) + 1, sizeof(*t->no_culprit_ns));
+	t->no_culprit_ns = calloc((size_t)sonde_nr_cpus(t->history) + 1, sizeof(*t->no_culprit_ns));
 	t->exits = calloc(machines, sizeof(*t->exits));
 	t->no_origin = calloc(machines, sizeof(*t->no_origin));
 	if (!t->no_culprit_ns || !t->exits || !t->no_origin)
@@ -283,10 +285,10 @@ static int take_slices(struct taker *t, ns_t begin, ns_t step)
 	return ret;
 }
 
-int measures_take(struct measures *m, struct sonde_run *run, const char *const *names, ns_t begin,
-		  ns_t end, struct error *err)
+int measures_take(struct measures *m, struct sonde_history *history, const char *const *names,
+		  ns_t begin, ns_t end, struct error *err)
 {
-	struct taker t = {.m = m, .run = run, .err = err};
+	struct taker t = {.m = m, .history = history, .err = err};
 	ns_t step = (end - begin) / COMPARE_SLICES;
 	int ret;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What VMs are like: the profile of each, and groups of those that are alike, over any number of
- * runs.  Two stages: what their time goes into; and within such a group, how often and how long. */
+ * histories.  Two stages: what their time goes into; and within such a group, how often and how
+ * long. */
 #include "analysis/compare/cluster.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "base/figure.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ enum mix {
 };
 enum rate { RATE_EXITS, RATE_WAITS, RATE_WAIT_LENGTH, NR_RATES };
 
-/* Columns of fact vcpu_state that each part of the mix is the sum of. */
+/* Columns of table vcpu_state that each part of the mix is the sum of. */
 static const struct {
 	const char *column;
 	enum mix part;
@@ -63,7 +64,7 @@ struct profile {
 	ns_t all_ns;	    /* the window, once per vCPU */
 	ns_t known_ns;	    /* of that */
 	double mix[NR_MIX]; /* of what is known, so that VMs can be compared */
-	bool is_ns;	    /* its run's time is in ns; else in cycles */
+	bool is_ns;	    /* its history's time is in ns; else in cycles */
 	bool has_rates;	    /* they compare to those of the others: all are of one unit */
 	double rates[NR_RATES];
 	int kind, group;
@@ -77,23 +78,23 @@ struct profiles {
 
 /* ---- one VM -------------------------------------------------------------------------------- */
 
-static bool is_of(const struct sonde_run *run, int64_t cpu, int64_t vm)
+static bool is_of(const struct sonde_history *history, int64_t cpu, int64_t vm)
 {
 	struct sonde_cpu c;
 
-	return !sonde_cpu_get(run, cpu, &c) && c.machine == vm;
+	return !sonde_cpu_get(history, cpu, &c) && c.machine == vm;
 }
 
-static void add_mix(struct profile *p, const struct sonde_run *run, int64_t vm,
-		    const struct sonde_facts *states)
+static void add_mix(struct profile *p, const struct sonde_history *history, int64_t vm,
+		    const struct sonde_rows *states)
 {
-	for (size_t row = 0; row < sonde_facts_nr_rows(states); row++) {
-		if (!is_of(run, facts_named(states, row, "vcpu").i, vm))
+	for (size_t row = 0; row < sonde_rows_nr(states); row++) {
+		if (!is_of(history, rows_named(states, row, "vcpu").i, vm))
 			continue;
 		p->vcpus++;
-		p->all_ns += facts_named(states, row, "total").i;
+		p->all_ns += rows_named(states, row, "total").i;
 		for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-			ns_t time = facts_named(states, row, parts[i].column).i;
+			ns_t time = rows_named(states, row, parts[i].column).i;
 
 			p->mix[parts[i].part] += (double)time;
 			p->known_ns += time;
@@ -103,21 +104,21 @@ static void add_mix(struct profile *p, const struct sonde_run *run, int64_t vm,
 		p->mix[i] /= (double)p->known_ns;
 }
 
-static void add_rates(struct profile *p, const struct sonde_run *run, int64_t vm,
-		      const struct sonde_facts *exits, const struct sonde_facts *waits)
+static void add_rates(struct profile *p, const struct sonde_history *history, int64_t vm,
+		      const struct sonde_rows *exits, const struct sonde_rows *waits)
 {
 	double seconds = (double)p->known_ns / 1e9; /* of vCPUs; or 10^9 cycles */
 	double slept = 0;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(exits); row++) {
-		if (facts_named(exits, row, "vm").i == vm)
-			p->rates[RATE_EXITS] += (double)facts_named(exits, row, "count").i;
+	for (size_t row = 0; row < sonde_rows_nr(exits); row++) {
+		if (rows_named(exits, row, "vm").i == vm)
+			p->rates[RATE_EXITS] += (double)rows_named(exits, row, "count").i;
 	}
-	for (size_t row = 0; row < sonde_facts_nr_rows(waits); row++) {
-		if (!is_of(run, facts_named(waits, row, "vcpu").i, vm))
+	for (size_t row = 0; row < sonde_rows_nr(waits); row++) {
+		if (!is_of(history, rows_named(waits, row, "vcpu").i, vm))
 			continue;
-		p->rates[RATE_WAITS] += (double)facts_named(waits, row, "count").i;
-		slept += (double)facts_named(waits, row, "total").i;
+		p->rates[RATE_WAITS] += (double)rows_named(waits, row, "count").i;
+		slept += (double)rows_named(waits, row, "total").i;
 	}
 	if (p->rates[RATE_WAITS] > 0)
 		p->rates[RATE_WAIT_LENGTH] = slept / p->rates[RATE_WAITS];
@@ -125,28 +126,28 @@ static void add_rates(struct profile *p, const struct sonde_run *run, int64_t vm
 	p->rates[RATE_WAITS] /= seconds;
 }
 
-static int add_run(struct profiles *ps, struct sonde_facts *out, struct sonde_run *run,
+static int add_run(struct profiles *ps, struct sonde_rows *out, struct sonde_history *history,
 		   const char *name, ns_t begin, ns_t end, struct error *err)
 {
-	struct sonde_facts *states = NULL, *exits = NULL, *waits = NULL;
-	int ret = analysis_facts(&states, run, &vcpu_state_analysis, begin, end, err);
+	struct sonde_rows *states = NULL, *exits = NULL, *waits = NULL;
+	int ret = table_rows(&states, history, &vcpu_state_table, begin, end, err);
 
 	if (!ret)
-		ret = analysis_facts(&exits, run, &exits_analysis, begin, end, err);
+		ret = table_rows(&exits, history, &exits_table, begin, end, err);
 	if (!ret)
-		ret = analysis_facts(&waits, run, &wait_analysis, begin, end, err);
-	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
+		ret = table_rows(&waits, history, &wait_table, begin, end, err);
+	for (int64_t vm = 1; vm < sonde_nr_machines(history) && !ret; vm++) {
 		struct profile p = {.run = arena_strdup(&out->arena, name),
-				    .is_ns = sonde_run_ticks_are_ns(run)};
+				    .is_ns = sonde_history_ticks_are_ns(history)};
 		struct sonde_machine m;
 		struct profile *grown;
 
-		sonde_machine_get(run, vm, &m);
+		sonde_machine_get(history, vm, &m);
 		p.vm = arena_strdup(&out->arena, m.name);
-		add_mix(&p, run, vm, states);
+		add_mix(&p, history, vm, states);
 		if (!p.known_ns)
 			continue;
-		add_rates(&p, run, vm, exits, waits);
+		add_rates(&p, history, vm, exits, waits);
 		grown = reallocarray(ps->list, ps->nr + 1, sizeof(*grown));
 		if (!grown || !p.run || !p.vm) {
 			ret = -ENOMEM;
@@ -156,9 +157,9 @@ static int add_run(struct profiles *ps, struct sonde_facts *out, struct sonde_ru
 		ps->list = grown;
 		ps->list[ps->nr++] = p;
 	}
-	sonde_facts_free(states);
-	sonde_facts_free(exits);
-	sonde_facts_free(waits);
+	sonde_rows_free(states);
+	sonde_rows_free(exits);
+	sonde_rows_free(waits);
 	return ret;
 }
 
@@ -261,9 +262,9 @@ static int find_groups(struct profiles *ps)
 	return kinds < 0 ? kinds : next < 0 ? next : 0;
 }
 
-/* ---- facts --------------------------------------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------------------------- */
 
-static void add_row(struct sonde_facts *out, const struct profile *p)
+static void add_row(struct sonde_rows *out, const struct profile *p)
 {
 	union sonde_cell row[7 + NR_MIX + NR_RATES];
 	double known = p->all_ns > 0 ? (double)p->known_ns / (double)p->all_ns : 0;
@@ -280,7 +281,7 @@ static void add_row(struct sonde_facts *out, const struct profile *p)
 	for (unsigned i = 0; i < NR_RATES; i++)
 		row[n++] = cell_int(p->has_rates ? figure_round(p->rates[i]) : -1);
 	row[n++] = cell_str(!p->has_rates ? "" : p->is_ns ? "per s" : "per 10^9 cycles");
-	facts_add(out, row);
+	rows_add(out, row);
 }
 
 static const struct sonde_column columns[] = {
@@ -318,7 +319,7 @@ static const struct sonde_column columns[] = {
 	 "of these rates: per s, or, when the unit of no history is ns, per 10^9 cycles"},
 };
 
-static int add_groups(struct sonde_facts *out, struct profiles *ps)
+static int add_groups(struct sonde_rows *out, struct profiles *ps)
 {
 	int ret = find_groups(ps);
 
@@ -327,12 +328,12 @@ static int add_groups(struct sonde_facts *out, struct profiles *ps)
 	return ret;
 }
 
-static int find_vms(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_vms(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		    struct error *err)
 {
 	struct profiles ps = {0};
 	struct error inner = {0};
-	int ret = add_run(&ps, out, run, "", begin, end, &inner);
+	int ret = add_run(&ps, out, history, "", begin, end, &inner);
 
 	if (!ret)
 		ret = add_groups(out, &ps);
@@ -340,19 +341,20 @@ static int find_vms(struct sonde_facts *out, struct sonde_run *run, ns_t begin, 
 	return ret ? fail(err, ret, "%s", *inner.text ? inner.text : "out of memory") : 0;
 }
 
-const struct analysis vms_analysis = {
-	{"vms", "What VMs are like",
-	 "the profile of each VM: what its vCPUs' time went into, how often it exits and waits; "
-	 "and groups "
-	 "of VMs that are alike",
-	 columns, ARRAY_SIZE(columns)},
-	find_vms,
+const struct table_def vms_table = {
+	.public =
+		{"vms", "What VMs are like",
+		 "the profile of each VM: what its vCPUs' time went into, how often it exits and waits; "
+		 "and groups "
+		 "of VMs that are alike",
+		 columns, ARRAY_SIZE(columns)},
+	.find = find_vms,
 };
 
-int sonde_vms(struct sonde_facts **out, struct sonde_run *const *runs, const char *const *names,
-	      unsigned nr, struct sonde_error *err)
+int sonde_vms(struct sonde_rows **out, struct sonde_history *const *histories,
+	      const char *const *names, unsigned nr, struct sonde_error *err)
 {
-	struct sonde_facts *f = calloc(1, sizeof(*f));
+	struct sonde_rows *f = calloc(1, sizeof(*f));
 	struct error inner = {0};
 	struct profiles ps = {0};
 	struct error text = {0};
@@ -360,12 +362,14 @@ int sonde_vms(struct sonde_facts **out, struct sonde_run *const *runs, const cha
 
 	*out = NULL;
 	if (f)
-		f->analysis = &vms_analysis.public;
+		f->table = &vms_table.public;
 	for (unsigned i = 0; i < nr && !ret; i++) {
 		int64_t begin, end;
 
-		sonde_run_traced(runs[i], &begin, &end);
-		ret = add_run(&ps, f, runs[i], names[i], begin, end, &inner);
+		sonde_history_traced(histories[i], &begin, &end);
+		query_begin(histories[i], vms_table.public.name);
+		ret = add_run(&ps, f, histories[i], names[i], begin, end, &inner);
+		ret = query_end(histories[i], ret, &inner);
 	}
 	if (!ret)
 		ret = add_groups(f, &ps);
@@ -373,9 +377,9 @@ int sonde_vms(struct sonde_facts **out, struct sonde_run *const *runs, const cha
 	if (!ret && f->no_memory)
 		ret = -ENOMEM;
 	if (ret) {
-		sonde_facts_free(f);
+		sonde_rows_free(f);
 		fail(&text, ret, "%s", *inner.text ? inner.text : "out of memory");
-		return run_error(err, ret, &text);
+		return query_error(err, ret, &text);
 	}
 	*out = f;
 	return 0;

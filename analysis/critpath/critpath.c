@@ -46,12 +46,12 @@ struct path_walker path_walker_of(struct path_finder *f, int64_t thread, unsigne
 		.f = f, .thread = thread, .depth = depth, .ready = -1, .waits = PATH_NO_WAIT};
 	struct sonde_thread t;
 
-	sonde_thread_get(f->run, thread, &t);
+	sonde_thread_get(f->history, thread, &t);
 	w.machine = t.machine;
-	w.state = sonde_attr_of_thread(f->run, thread, "state");
-	w.cpu = sonde_attr_of_thread(f->run, thread, "cpu");
-	w.waker = sonde_attr_of_thread(f->run, thread, "waker");
-	w.first_cpu = run_first_cpu(f->run, thread);
+	w.state = sonde_attr_of_thread(f->history, thread, "state");
+	w.cpu = sonde_attr_of_thread(f->history, thread, "cpu");
+	w.waker = sonde_attr_of_thread(f->history, thread, "waker");
+	w.first_cpu = query_first_cpu(f->history, thread);
 	return w;
 }
 
@@ -63,12 +63,12 @@ static int64_t first_waker(const struct path_walker *w, ns_t birth)
 	struct sonde_interval first, none, woken;
 	struct sonde_context c;
 
-	if (w->waker == ATTR_NONE || sonde_interval_at(w->f->run, w->state, birth, &first) ||
+	if (w->waker == ATTR_NONE || sonde_interval_at(w->f->history, w->state, birth, &first) ||
 	    first.value != THREAD_RUNNABLE ||
-	    sonde_interval_at(w->f->run, w->waker, birth, &none) || none.value ||
-	    none.end > first.end || none.end >= sonde_run_end(w->f->run) ||
-	    sonde_interval_at(w->f->run, w->waker, none.end, &woken) || !woken.value ||
-	    sonde_context_get(w->f->run, (int64_t)woken.value - 1, &c))
+	    sonde_interval_at(w->f->history, w->waker, birth, &none) || none.value ||
+	    none.end > first.end || none.end >= sonde_history_end(w->f->history) ||
+	    sonde_interval_at(w->f->history, w->waker, none.end, &woken) || !woken.value ||
+	    sonde_context_get(w->f->history, (int64_t)woken.value - 1, &c))
 		return -1;
 	return path_waking_thread(w, &c);
 }
@@ -78,10 +78,10 @@ static int64_t first_of_parent(const struct path_walker *w, ns_t birth)
 {
 	struct sonde_thread t;
 
-	if (sonde_thread_get(w->f->run, w->thread, &t) || t.begin != birth || t.tid != t.pid ||
+	if (sonde_thread_get(w->f->history, w->thread, &t) || t.begin != birth || t.tid != t.pid ||
 	    t.ppid <= 0)
 		return -1;
-	return sonde_find_thread(w->f->run, t.machine, t.ppid, birth);
+	return sonde_find_thread(w->f->history, t.machine, t.ppid, birth);
 }
 
 /* Before its first moment it did not wait: the path goes on with who made it.  One that was there,
@@ -91,7 +91,8 @@ static void before_birth(struct path_walker *w, ns_t begin, ns_t end)
 	struct sonde_interval i;
 	int64_t maker;
 
-	if (w->waker != ATTR_NONE && !sonde_interval_at(w->f->run, w->waker, end, &i) && i.value) {
+	if (w->waker != ATTR_NONE && !sonde_interval_at(w->f->history, w->waker, end, &i) &&
+	    i.value) {
 		path_slept(w, begin, end);
 		return;
 	}
@@ -116,13 +117,13 @@ static void one_state(struct path_walker *w, const struct sonde_interval *i, ns_
 	case THREAD_SLEEPING:
 	case THREAD_BLOCKED:
 	case THREAD_STOPPED:
-		if (end < i->end || end >= sonde_run_end(w->f->run))
+		if (end < i->end || end >= sonde_history_end(w->f->history))
 			path_add(w, PATH_WAITS, -1, begin, end); /* it goes on sleeping */
 		else
 			path_slept(w, begin, end);
 		break;
 	case THREAD_NONE:
-		if (end < sonde_run_end(w->f->run))
+		if (end < sonde_history_end(w->f->history))
 			before_birth(w, begin, end);
 		else
 			path_add(w, PATH_UNKNOWN, -1, begin, end);
@@ -146,7 +147,7 @@ void path_follow(struct path_finder *f, int64_t thread, unsigned depth, ns_t beg
 		struct sonde_interval i;
 		ns_t from;
 
-		f->ret = sonde_interval_at(f->run, w.state, end - 1, &i);
+		f->ret = sonde_interval_at(f->history, w.state, end - 1, &i);
 		if (f->ret)
 			return;
 		from = i.begin > begin ? i.begin : begin;
@@ -187,15 +188,15 @@ static void settle(struct path *p)
 	p->nr = kept + 1;
 }
 
-int path_find(struct path *p, struct sonde_run *run, int64_t thread, ns_t begin, ns_t end,
+int path_find(struct path *p, struct sonde_history *history, int64_t thread, ns_t begin, ns_t end,
 	      struct error *err)
 {
-	struct path_finder f = {.path = p, .run = run};
-	int ret = cpu_users_get(&f.users, run);
+	struct path_finder f = {.path = p, .history = history};
+	int ret = cpu_users_get(&f.users, history);
 
 	*p = (struct path){0};
 	if (!ret)
-		ret = handed_get(&f.handed, run);
+		ret = handovers_get(&f.handed, history);
 	if (!ret) {
 		path_follow(&f, thread, 0, begin, end);
 		ret = f.ret;

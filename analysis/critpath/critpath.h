@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_CRITPATH_CRITPATH_H
 #define ANALYSIS_CRITPATH_CRITPATH_H
 
-#include "query/run.h"
+#include "query/query.h"
 
 /*
  * The critical path of a thread in a window: what it waited for, followed backwards from the end.
@@ -41,7 +41,7 @@ struct path {
 	size_t nr, room;
 };
 
-int path_find(struct path *p, struct sonde_run *run, int64_t thread, ns_t begin, ns_t end,
+int path_find(struct path *p, struct sonde_history *history, int64_t thread, ns_t begin, ns_t end,
 	      struct error *err);
 void path_release(struct path *p);
 

@@ -7,7 +7,7 @@ static int cpu_at(const struct path_walker *w, ns_t t)
 {
 	struct sonde_interval i;
 
-	if (w->cpu == ATTR_NONE || sonde_interval_at(w->f->run, w->cpu, t, &i) || !i.value)
+	if (w->cpu == ATTR_NONE || sonde_interval_at(w->f->history, w->cpu, t, &i) || !i.value)
 		return w->first_cpu;
 	return (int)i.value - 1;
 }
@@ -16,8 +16,8 @@ static bool is_inside_served(const struct path_walker *w, const struct sonde_con
 {
 	struct sonde_cpu served;
 
-	return !sonde_cpu_get(w->f->run, run_vcpu_served(w->f->run, c), &served) &&
-	       run_is_inside(w->f->run, w->machine, served.machine) &&
+	return !sonde_cpu_get(w->f->history, query_vcpu_served(w->f->history, c), &served) &&
+	       query_is_inside(w->f->history, w->machine, served.machine) &&
 	       (c->serves >= 0 || w->machine != served.machine);
 }
 
@@ -38,7 +38,7 @@ static enum path_kind kind_of(const struct path_walker *w, const struct sonde_co
 	struct sonde_thread own;
 	struct sonde_cpu vcpu;
 
-	sonde_thread_get(w->f->run, w->thread, &own);
+	sonde_thread_get(w->f->history, w->thread, &own);
 	if (c->mode == SONDE_MODE_UNKNOWN || may_be_served(w, c))
 		return PATH_UNKNOWN;
 	if (c->mode == SONDE_MODE_HYPERVISOR && is_served(w, c))
@@ -49,8 +49,8 @@ static enum path_kind kind_of(const struct path_walker *w, const struct sonde_co
 	if (c->thread == w->thread)
 		return PATH_RUNS;
 	/* A vCPU's thread runs when code of its VM, or of one inside it, does. */
-	if (own.vcpu >= 0 && !sonde_cpu_get(w->f->run, own.vcpu, &vcpu) &&
-	    run_is_inside(w->f->run, c->machine, vcpu.machine))
+	if (own.vcpu >= 0 && !sonde_cpu_get(w->f->history, own.vcpu, &vcpu) &&
+	    query_is_inside(w->f->history, c->machine, vcpu.machine))
 		return PATH_RUNS;
 	/* A guest of which nothing more is known may be running it. */
 	if (c->mode == SONDE_MODE_GUEST && c->machine == w->machine)
@@ -77,7 +77,7 @@ static bool add_piece(const struct cpu_user *ran, void *data)
 		step.instead = ran->context;
 		return path_add_step(w->f, &step);
 	}
-	if (sonde_context_get(w->f->run, ran->context, &c))
+	if (sonde_context_get(w->f->history, ran->context, &c))
 		step.kind = PATH_UNKNOWN;
 	else
 		step.kind = kind_of(w, &c);
@@ -97,7 +97,7 @@ static void add_users(struct path_walker *w, unsigned machine, int number, ns_t 
 
 void path_wants_to_run(struct path_walker *w, bool queued, ns_t begin, ns_t end, ns_t runs_at)
 {
-	int cpu = cpu_at(w, runs_at < sonde_run_end(w->f->run) ? runs_at : end - 1);
+	int cpu = cpu_at(w, runs_at < sonde_history_end(w->f->history) ? runs_at : end - 1);
 	struct ready_list ready;
 	int ret;
 

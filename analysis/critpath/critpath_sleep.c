@@ -18,12 +18,12 @@ int64_t path_waking_thread(const struct path_walker *w, const struct sonde_conte
 	if (c->mode == SONDE_MODE_IRQ || c->mode == SONDE_MODE_SOFTIRQ ||
 	    c->mode == SONDE_MODE_IDLE || c->thread == w->thread)
 		return -1;
-	return sonde_thread_get(w->f->run, c->thread, &t) || !t.tid ? -1 : c->thread;
+	return sonde_thread_get(w->f->history, c->thread, &t) || !t.tid ? -1 : c->thread;
 }
 
 /* Code of a vCPU's guest that is no handler. */
 struct own_code {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	unsigned machine;
 	ns_t left; /* of what there may be; negative: there was more */
 };
@@ -33,8 +33,8 @@ static bool take_own_code(const struct cpu_user *user, void *data)
 	struct own_code *own = data;
 	struct sonde_context c;
 
-	if (!sonde_context_get(own->run, user->context, &c) &&
-	    run_is_inside(own->run, c.machine, own->machine) && c.mode != SONDE_MODE_IRQ &&
+	if (!sonde_context_get(own->history, user->context, &c) &&
+	    query_is_inside(own->history, c.machine, own->machine) && c.mode != SONDE_MODE_IRQ &&
 	    c.mode != SONDE_MODE_SOFTIRQ && c.mode != SONDE_MODE_IDLE)
 		own->left -= user->to - user->from;
 	return own->left >= 0;
@@ -45,12 +45,12 @@ static bool take_own_code(const struct cpu_user *user, void *data)
 static bool ready_since(struct path_finder *f, int64_t vcpu, const struct sonde_cpu *cpu,
 			ns_t begin, ns_t end, ns_t *since)
 {
-	attr_t state = f->run->cpu_attrs[vcpu][CPU_STATE];
-	struct own_code own = {f->run, cpu->machine, RETURN_NS};
+	attr_t state = f->history->cpu_attrs[vcpu][CPU_STATE];
+	struct own_code own = {f->history, cpu->machine, RETURN_NS};
 	bool was_ready = false;
 	struct sonde_interval i;
 
-	while (end > begin && !sonde_interval_at(f->run, state, end - 1, &i)) {
+	while (end > begin && !sonde_interval_at(f->history, state, end - 1, &i)) {
 		ns_t from = i.begin > begin ? i.begin : begin;
 
 		if (i.value == VCPU_PREEMPTED) {
@@ -71,10 +71,11 @@ static bool ready_since(struct path_finder *f, int64_t vcpu, const struct sonde_
 static bool last_sleep(struct path_finder *f, int64_t vcpu, ns_t begin, ns_t end,
 		       struct sonde_interval *out)
 {
-	attr_t state = f->run->cpu_attrs[vcpu][CPU_STATE];
+	attr_t state = f->history->cpu_attrs[vcpu][CPU_STATE];
 	ns_t t = end;
 
-	while (t > begin && state != ATTR_NONE && !sonde_interval_at(f->run, state, t - 1, out)) {
+	while (t > begin && state != ATTR_NONE &&
+	       !sonde_interval_at(f->history, state, t - 1, out)) {
 		if (out->value == VCPU_WAITING)
 			return out->end <= end;
 		if (out->value == VCPU_UNKNOWN)
@@ -90,13 +91,13 @@ static bool last_sleep(struct path_finder *f, int64_t vcpu, ns_t begin, ns_t end
 static bool follow_outwards(struct path_walker *w, int64_t context, const struct sonde_context *c,
 			    ns_t begin, ns_t end)
 {
-	int64_t vcpu = sonde_find_cpu(w->f->run, c->machine, c->cpu);
+	int64_t vcpu = sonde_find_cpu(w->f->history, c->machine, c->cpu);
 	struct sonde_interval sleep;
 	struct sonde_cpu cpu;
 	struct path_walker host;
 	ns_t since;
 
-	if (!c->machine || sonde_cpu_get(w->f->run, vcpu, &cpu) || cpu.host_thread < 0 ||
+	if (!c->machine || sonde_cpu_get(w->f->history, vcpu, &cpu) || cpu.host_thread < 0 ||
 	    w->depth + 1 >= PATH_DEPTH_MAX)
 		return false;
 	if (!last_sleep(w->f, vcpu, begin, end, &sleep)) {
@@ -118,8 +119,8 @@ static bool follow_outwards(struct path_walker *w, int64_t context, const struct
 	struct sonde_context by;
 	int64_t waker = -1, woken_by = -1;
 
-	if (!sonde_interval_at(w->f->run, host.waker, sleep.end, &woken) && woken.value &&
-	    !sonde_context_get(w->f->run, (int64_t)woken.value - 1, &by)) {
+	if (!sonde_interval_at(w->f->history, host.waker, sleep.end, &woken) && woken.value &&
+	    !sonde_context_get(w->f->history, (int64_t)woken.value - 1, &by)) {
 		woken_by = (int64_t)woken.value - 1;
 		waker = path_waking_thread(&host, &by);
 	}
@@ -134,13 +135,13 @@ static bool follow_outwards(struct path_walker *w, int64_t context, const struct
 static const struct handed *told_of(const struct path_walker *w, const struct sonde_context *c,
 				    int64_t vcpu, ns_t begin, ns_t end)
 {
-	enum handed_kind kind = HANDED_DONE;
+	enum handover_kind kind = HANDED_DONE;
 
 	if (c->mode == SONDE_MODE_SOFTIRQ && c->detail == SOFTIRQ_NET_RX)
 		kind = HANDED_RECEIVED;
 	else if (c->mode != SONDE_MODE_IRQ && c->mode != SONDE_MODE_SOFTIRQ)
 		return NULL;
-	return handed_last(w->f->handed, kind, vcpu, begin, end);
+	return handovers_last(w->f->handed, kind, vcpu, begin, end);
 }
 
 /* A packet that @thread of the host handed on at @end: if it took it from a VM, the way goes on
@@ -148,7 +149,7 @@ static const struct handed *told_of(const struct path_walker *w, const struct so
  * something else. */
 static void follow_packet(struct path_walker *w, int64_t thread, ns_t begin, ns_t end)
 {
-	const struct handed *h = handed_last(w->f->handed, HANDED_ON, thread, end, end);
+	const struct handed *h = handovers_last(w->f->handed, HANDED_ON, thread, end, end);
 	ns_t since;
 
 	if (!h || h->from < 0 || h->since > end || w->depth + 4 >= PATH_DEPTH_MAX) {
@@ -165,13 +166,13 @@ static void follow_packet(struct path_walker *w, int64_t thread, ns_t begin, ns_
  * sender. */
 static bool follow_told(struct path_walker *w, const struct sonde_context *c, ns_t begin, ns_t end)
 {
-	int64_t vcpu = sonde_find_cpu(w->f->run, c->machine, c->cpu);
+	int64_t vcpu = sonde_find_cpu(w->f->history, c->machine, c->cpu);
 	const struct handed *h;
 	struct sonde_cpu cpu;
 	ns_t since, handed;
 
-	if (!c->machine || w->depth + 3 >= PATH_DEPTH_MAX || sonde_cpu_get(w->f->run, vcpu, &cpu) ||
-	    cpu.host_thread < 0)
+	if (!c->machine || w->depth + 3 >= PATH_DEPTH_MAX ||
+	    sonde_cpu_get(w->f->history, vcpu, &cpu) || cpu.host_thread < 0)
 		return false;
 	h = told_of(w, c, vcpu, begin, end);
 	if (!h || h->since >= end)
@@ -192,9 +193,9 @@ static bool follow_sent(struct path_walker *w, int64_t vcpu_thread, ns_t begin, 
 	struct sonde_interval i;
 
 	/* It was taken up when the sleeper ran, after its sleep. */
-	if (w->depth + 2 >= PATH_DEPTH_MAX || sonde_interval_at(w->f->run, w->state, end, &i))
+	if (w->depth + 2 >= PATH_DEPTH_MAX || sonde_interval_at(w->f->history, w->state, end, &i))
 		return false;
-	h = handed_last(w->f->handed, HANDED_SENT, w->thread, end, i.end);
+	h = handovers_last(w->f->handed, HANDED_SENT, w->thread, end, i.end);
 	if (!h || h->from < 0 || h->since < begin || h->since > end)
 		return false;
 	path_follow(w->f, vcpu_thread, w->depth + 1, h->since, end);
@@ -208,8 +209,8 @@ void path_slept(struct path_walker *w, ns_t begin, ns_t end)
 	struct sonde_context c;
 	int64_t waker, context;
 
-	if (w->waker == ATTR_NONE || sonde_interval_at(w->f->run, w->waker, end, &i) || !i.value ||
-	    sonde_context_get(w->f->run, (int64_t)i.value - 1, &c)) {
+	if (w->waker == ATTR_NONE || sonde_interval_at(w->f->history, w->waker, end, &i) ||
+	    !i.value || sonde_context_get(w->f->history, (int64_t)i.value - 1, &c)) {
 		path_add(w, PATH_WAITS, -1, begin, end);
 		return;
 	}

@@ -5,7 +5,7 @@
 #include "analysis/critpath/critpath.h"
 
 struct cpu_users;
-struct handed_list;
+struct handovers_list;
 struct sonde_context;
 
 /*
@@ -24,9 +24,9 @@ struct sonde_context;
 
 struct path_finder {
 	struct path *path;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct cpu_users *users;
-	const struct handed_list *handed;
+	const struct handovers_list *handed;
 	int ret;
 };
 

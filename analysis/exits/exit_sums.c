@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/exits/exit_sums.h"
 #include "query/intervals.h"
-#include "source/exits.h"
+#include "arch/exits.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ struct pass {
 	/* Of the vCPU at hand. */
 	struct recent recent[RECENT_SLOTS];
 	struct current current[CURRENT_SLOTS];
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct strips strips;
 	struct from_cpu {
 		unsigned machine;
@@ -71,7 +71,7 @@ struct pass {
  * that cannot be read, or it is not known which guest (@from -1). */
 static uint32_t guest_task(struct pass *p, int64_t from, ns_t t, ns_t *until)
 {
-	attr_t attr = from < 0 ? ATTR_NONE : p->run->cpu_attrs[from][CPU_TASK];
+	attr_t attr = from < 0 ? ATTR_NONE : p->history->cpu_attrs[from][CPU_TASK];
 	struct tasks *tasks;
 	const struct strip_list *list;
 	int ret;
@@ -86,7 +86,7 @@ static uint32_t guest_task(struct pass *p, int64_t from, ns_t t, ns_t *until)
 	if (tasks->at == list->nr || t < list->begins[tasks->at]) {
 		*until = t;
 		tasks->at = 0;
-		ret = strip_list(&p->strips, attr, t, sonde_run_end(p->run), &tasks->list);
+		ret = strip_list(&p->strips, attr, t, sonde_history_end(p->history), &tasks->list);
 		if (ret) {
 			p->no_memory = ret == -ENOMEM;
 			tasks->list.nr = 0;
@@ -102,7 +102,7 @@ static int64_t idle_as_one(struct pass *p, int64_t machine, int64_t thread)
 {
 	struct sonde_thread t;
 
-	if (machine < 0 || sonde_thread_get(p->run, thread, &t) || t.tid)
+	if (machine < 0 || sonde_thread_get(p->history, thread, &t) || t.tid)
 		return thread;
 	if (!p->idle[machine])
 		p->idle[machine] = thread + 1;
@@ -113,7 +113,7 @@ static int64_t idle_as_one(struct pass *p, int64_t machine, int64_t thread)
 static struct exit_nest *nest_of(const struct pass *p, int64_t vm, int64_t from)
 {
 	if (from < 0)
-		from = sonde_nr_machines(p->run) + vm;
+		from = sonde_nr_machines(p->history) + vm;
 	return from == vm ? NULL : &p->sums->nests[from];
 }
 
@@ -140,7 +140,7 @@ static bool begin_part(struct pass *p, struct part *part, const int64_t *key)
 		.reason_at = (size_t)reason,
 		.cause_at = (size_t)cause,
 		.nested = nest_of(p, key[PART_VM], key[PART_FROM]),
-		.is_halt = exit_is_halt(p->run, key[PART_ISA], key[PART_NR]),
+		.is_halt = exit_is_halt(p->history, key[PART_ISA], key[PART_NR]),
 		.starts_guest = exit_starts_guest(key[PART_NR], key[PART_ISA]),
 	};
 	return part->lengths;
@@ -149,7 +149,7 @@ static bool begin_part(struct pass *p, struct part *part, const int64_t *key)
 /* Number of the sums that exits of this kind are part of while that task runs; -1: no memory. */
 static int64_t look_up(struct pass *p, const struct exit_interval *e, uint32_t task)
 {
-	const struct exit_kind *kind = run_exit_kind(p->run, e->kind);
+	const struct exit_kind *kind = query_exit_kind(p->history, e->kind);
 	int64_t from = kind->serves < 0 ? -1 : (int64_t)p->cpus[kind->serves].machine;
 	const int64_t key[PART_NR_CELLS] = {idle_as_one(p, from, (int64_t)task - 1),
 					    p->cpus[e->vcpu].machine, from, kind->reason,
@@ -167,7 +167,7 @@ static int64_t look_up(struct pass *p, const struct exit_interval *e, uint32_t t
  * memory. */
 static bool find_part(struct pass *p, const struct exit_interval *e, struct current *out)
 {
-	int64_t from = run_exit_kind(p->run, e->kind)->serves;
+	int64_t from = query_exit_kind(p->history, e->kind)->serves;
 	uint32_t task = guest_task(p, from, e->begin, &out->until);
 	struct recent *r = &p->recent[(e->kind + task * 31) % RECENT_SLOTS];
 
@@ -310,13 +310,14 @@ static bool read_cpus(struct pass *p)
 	struct map by_attr = {0};
 	bool fits = true;
 
-	for (int64_t row = 0; row < sonde_nr_cpus(p->run) && fits; row++) {
-		attr_t attr = p->run->cpu_attrs[row][CPU_TASK];
+	for (int64_t row = 0; row < sonde_nr_cpus(p->history) && fits; row++) {
+		attr_t attr = p->history->cpu_attrs[row][CPU_TASK];
 		const uint32_t *other = map_get(&by_attr, attr);
 		struct from_cpu *from = &p->cpus[row];
 		struct sonde_cpu c;
 
-		if (!sonde_cpu_get(p->run, row, &c) && c.machine < sonde_nr_machines(p->run))
+		if (!sonde_cpu_get(p->history, row, &c) &&
+		    c.machine < sonde_nr_machines(p->history))
 			from->machine = c.machine;
 		from->tasks = other && attr != ATTR_NONE ? *other : (uint32_t)row;
 		fits = other || !map_put(&by_attr, attr, (uint32_t)row);
@@ -325,9 +326,9 @@ static bool read_cpus(struct pass *p)
 	return fits;
 }
 
-static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
+static int sum_up(struct exit_sums *s, struct sonde_history *history, struct error *err)
 {
-	struct pass p = {.sums = s, .run = run, .strips.run = run};
+	struct pass p = {.sums = s, .history = history, .strips.history = history};
 	int ret = 0;
 
 	p.parts.nr_cells = PART_NR_CELLS;
@@ -336,16 +337,16 @@ static int sum_up(struct exit_sums *s, struct sonde_run *run, struct error *err)
 	s->reasons.sum_bytes = sizeof(struct exit_reason);
 	s->causes.nr_cells = CAUSE_NR_CELLS;
 	s->causes.sum_bytes = sizeof(struct exit_cause);
-	s->nests = calloc((size_t)sonde_nr_machines(run) * 2 + 1, sizeof(*s->nests));
-	p.cpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.cpus));
-	p.tasks = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*p.tasks));
-	p.idle = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*p.idle));
+	s->nests = calloc((size_t)sonde_nr_machines(history) * 2 + 1, sizeof(*s->nests));
+	p.cpus = calloc((size_t)sonde_nr_cpus(history) + 1, sizeof(*p.cpus));
+	p.tasks = calloc((size_t)sonde_nr_cpus(history) + 1, sizeof(*p.tasks));
+	p.idle = calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*p.idle));
 	p.no_memory = !s->nests || !p.cpus || !p.tasks || !p.idle || !read_cpus(&p);
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !p.no_memory && !ret; vcpu++) {
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(history) && !p.no_memory && !ret; vcpu++) {
 		memset(p.recent, 0, sizeof(p.recent));
 		memset(p.current, 0, sizeof(p.current));
 		p.inner = NULL;
-		ret = exits_scan(run, vcpu, s->begin, s->end, add_exits, &p);
+		ret = exits_scan(history, vcpu, s->begin, s->end, add_exits, &p);
 	}
 	if (!p.no_memory && !ret)
 		sum_parts(s, &p.parts);
@@ -374,33 +375,33 @@ static void release(struct kept *kept)
 
 static const struct kept_kind kind = {release};
 
-int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
+int exit_sums_get(const struct exit_sums **out, struct sonde_history *history, ns_t begin, ns_t end,
 		  struct error *err)
 {
-	struct exit_sums *s = kept_find(run, &kind);
+	struct exit_sums *s = kept_find(history, &kind);
 	int ret;
 
 	*out = s;
 	if (s && s->begin == begin && s->end == end)
 		return 0;
-	kept_drop(run, &kind);
+	kept_drop(history, &kind);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(err, -ENOMEM, "out of memory");
 	s->begin = begin;
 	s->end = end;
 	s->all_kept = true;
-	ret = sum_up(s, run, err);
+	ret = sum_up(s, history, err);
 	if (ret) {
 		release(&s->kept);
 		return ret;
 	}
-	kept_set(run, &kind, &s->kept);
+	kept_set(history, &kind, &s->kept);
 	*out = s;
 	return 0;
 }
 
-int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
+int exit_sums_longest(const struct exit_sums *s, struct sonde_history *history,
 		      bool (*each)(const struct exit_interval *list, size_t nr, void *data),
 		      void *data)
 {
@@ -408,7 +409,7 @@ int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
 
 	if (s->all_kept && s->nr)
 		each(s->list, s->nr, data);
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(run) && !s->all_kept && !ret; vcpu++)
-		ret = exits_scan(run, vcpu, s->begin, s->end, each, data);
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(history) && !s->all_kept && !ret; vcpu++)
+		ret = exits_scan(history, vcpu, s->begin, s->end, each, data);
 	return ret;
 }

@@ -9,8 +9,8 @@
 #include "base/histogram.h"
 
 /*
- * All that is summed up of exits, from one pass over them: several facts ask for the same window
- * one after the other, so the run keeps the sums of the last window that was asked for, and the
+ * All that is summed up of exits, from one pass over them: several tables ask for the same window
+ * one after the other, so the history keeps the sums of the last window that was asked for, and the
  * longest exits.
  */
 #define EXITS_KEPT (1u << 18) /* 40 bytes each */
@@ -67,12 +67,12 @@ struct exit_sums {
 	struct longest longest;
 };
 
-/* The run's own: it is there until the next question. */
-int exit_sums_get(const struct exit_sums **out, struct sonde_run *run, ns_t begin, ns_t end,
+/* The history's own: it is there until the next question. */
+int exit_sums_get(const struct exit_sums **out, struct sonde_history *history, ns_t begin, ns_t end,
 		  struct error *err);
 /* Calls @each with the exits that may be among the LONGEST_MAX longest that are no halts, in the
  * order of vCPUs and times; others may be told, too.  False stops. */
-int exit_sums_longest(const struct exit_sums *s, struct sonde_run *run,
+int exit_sums_longest(const struct exit_sums *s, struct sonde_history *history,
 		      bool (*each)(const struct exit_interval *list, size_t nr, void *data),
 		      void *data);
 

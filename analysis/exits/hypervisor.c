@@ -10,11 +10,11 @@
 
 /* ---- per exit reason ----------------------------------------------------------------------- */
 
-static int find_exit_reasons(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			     struct error *err)
+static int find_exit_reasons(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			     ns_t end, struct error *err)
 {
 	const struct hypervisor_work *work;
-	int ret = hypervisor_work_get(&work, run, begin, end, err);
+	int ret = hypervisor_work_get(&work, history, begin, end, err);
 
 	for (size_t i = 0; !ret && i < work->exits.nr; i++) {
 		const struct hypervisor_exits *e = keyed_sum_at(&work->exits, i);
@@ -31,9 +31,9 @@ static int find_exit_reasons(struct sonde_facts *out, struct sonde_run *run, ns_
 			cell_int(e->longest_ns),
 		};
 
-		facts_add(out, row);
+		rows_add(out, row);
 	}
-	facts_sort(out, "total");
+	rows_sort(out, "total");
 	return ret;
 }
 
@@ -55,12 +55,13 @@ static const struct sonde_column reason_columns[] = {
 	{"longest", "LONGEST", SONDE_COL_NS, "longest on one physical CPU"},
 };
 
-const struct analysis exit_reason_analysis = {
-	{"exit_reason", "Hypervisor overhead by exit reason",
-	 "time in KVM and the VMM's thread between VM exit and VM entry, interrupts and other "
-	 "threads not counted",
-	 reason_columns, ARRAY_SIZE(reason_columns)},
-	find_exit_reasons,
+const struct table_def exit_reason_table = {
+	.public =
+		{"exit_reason", "Hypervisor overhead by exit reason",
+		 "time in KVM and the VMM's thread between VM exit and VM entry, interrupts and other "
+		 "threads not counted",
+		 reason_columns, ARRAY_SIZE(reason_columns)},
+	.find = find_exit_reasons,
 };
 
 /* ---- per VM -------------------------------------------------------------------------------- */
@@ -73,18 +74,18 @@ struct vm_cost {
 };
 
 struct costs {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct vm_cost *list; /* owned, by machine */
 };
 
 /* NULL: there is no such machine. */
 static struct vm_cost *cost_of(const struct costs *c, int64_t machine)
 {
-	return machine >= 0 && machine < sonde_nr_machines(c->run) ? &c->list[machine] : NULL;
+	return machine >= 0 && machine < sonde_nr_machines(c->history) ? &c->list[machine] : NULL;
 }
 
 /*
- * Exits of a machine's code, as fact "exits" counts them.  With nesting each hypervisor around it
+ * Exits of a machine's code, as table "exits" counts them.  With nesting each hypervisor around it
  * that has a trace sees the same exit, so they are counted per level of these, and the one that saw
  * most tells: that is the outermost, to which all of them come, unless its trace has a gap.
  */
@@ -96,7 +97,7 @@ static void add_exits(const struct costs *c, const struct exit_sums *s)
 		struct vm_cost *cost = cost_of(c, key[REASON_FROM]);
 		struct sonde_machine m;
 
-		if (cost && !sonde_machine_get(c->run, key[REASON_VM], &m))
+		if (cost && !sonde_machine_get(c->history, key[REASON_VM], &m))
 			cost->exits[m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1] +=
 				sum->lengths->count;
 	}
@@ -118,7 +119,8 @@ static void add_guest_time(const struct costs *c, const struct usages *u)
 		int64_t machine = u->list[i].context->machine;
 		struct sonde_machine m;
 
-		for (; machine > 0 && !sonde_machine_get(c->run, machine, &m); machine = m.parent)
+		for (; machine > 0 && !sonde_machine_get(c->history, machine, &m);
+		     machine = m.parent)
 			c->list[machine].guest_ns += u->list[i].time_ns;
 	}
 }
@@ -135,13 +137,13 @@ static void add_hypervisor_time(const struct costs *c, const struct hypervisor_w
 }
 
 /* A hypervisor without a trace does not show: its work counts as its machine's own code. */
-static const char *cost_note(struct sonde_facts *out, struct sonde_run *run, int64_t parent)
+static const char *cost_note(struct sonde_rows *out, struct sonde_history *history, int64_t parent)
 {
 	struct sonde_machine m;
 	char text[200];
 	char *kept;
 
-	for (; parent > 0 && !sonde_machine_get(run, parent, &m); parent = m.parent) {
+	for (; parent > 0 && !sonde_machine_get(history, parent, &m); parent = m.parent) {
 		if (m.traced)
 			continue;
 		snprintf(text, sizeof(text), "at least: %s has no trace", m.name);
@@ -157,45 +159,45 @@ static int find_costs(const struct costs *c, ns_t begin, ns_t end, struct error 
 	const struct hypervisor_work *work;
 	const struct exit_sums *sums;
 	const struct usages *u;
-	int ret = hypervisor_work_get(&work, c->run, begin, end, err);
+	int ret = hypervisor_work_get(&work, c->history, begin, end, err);
 
 	if (!ret)
 		add_hypervisor_time(c, work);
 	if (!ret)
-		ret = exit_sums_get(&sums, c->run, begin, end, err);
+		ret = exit_sums_get(&sums, c->history, begin, end, err);
 	if (!ret)
 		add_exits(c, sums);
 	if (!ret)
-		ret = usages_get(&u, c->run, begin, end, err);
+		ret = usages_get(&u, c->history, begin, end, err);
 	if (!ret)
 		add_guest_time(c, u);
 	return ret;
 }
 
-static int find_hypervisor(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			   struct error *err)
+static int find_hypervisor(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			   ns_t end, struct error *err)
 {
-	struct costs c = {run, calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*c.list))};
+	struct costs c = {history, calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*c.list))};
 	int ret = c.list ? find_costs(&c, begin, end, err) : fail(err, -ENOMEM, "out of memory");
 
-	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
+	for (int64_t vm = 1; vm < sonde_nr_machines(history) && !ret; vm++) {
 		const struct vm_cost *cost = &c.list[vm];
 		struct sonde_machine m;
 
-		sonde_machine_get(run, vm, &m);
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(vm),
-				       cell_int(m.parent),
-				       cell_int(cost->guest_ns),
-				       cell_int(cost->hypervisor_ns),
-				       cell_int(share_ppm(cost->hypervisor_ns,
-							  cost->guest_ns + cost->hypervisor_ns)),
-				       cell_int((int64_t)most_exits(cost)),
-				       cell_str(cost_note(out, run, m.parent)),
-			       });
+		sonde_machine_get(history, vm, &m);
+		rows_add(out, (union sonde_cell[]){
+				      cell_int(vm),
+				      cell_int(m.parent),
+				      cell_int(cost->guest_ns),
+				      cell_int(cost->hypervisor_ns),
+				      cell_int(share_ppm(cost->hypervisor_ns,
+							 cost->guest_ns + cost->hypervisor_ns)),
+				      cell_int((int64_t)most_exits(cost)),
+				      cell_str(cost_note(out, history, m.parent)),
+			      });
 	}
 	free(c.list);
-	facts_sort(out, "hypervisor");
+	rows_sort(out, "hypervisor");
 	return ret;
 }
 
@@ -213,8 +215,9 @@ static const struct sonde_column vm_columns[] = {
 	 "known"},
 };
 
-const struct analysis hypervisor_analysis = {
-	{"hypervisor", "Hypervisor overhead by VM", "what running each VM cost beside its own code",
-	 vm_columns, ARRAY_SIZE(vm_columns)},
-	find_hypervisor,
+const struct table_def hypervisor_table = {
+	.public = {"hypervisor", "Hypervisor overhead by VM",
+		   "what running each VM cost beside its own code", vm_columns,
+		   ARRAY_SIZE(vm_columns)},
+	.find = find_hypervisor,
 };

@@ -6,8 +6,8 @@
 #include "query/kept.h"
 
 /*
- * What hypervisors did on physical CPUs, summed up by VM, hypervisor and exit reason.  The run
- * keeps it for the window that was asked for last: several facts ask for the same.
+ * What hypervisors did on physical CPUs, summed up by VM, hypervisor and exit reason.  The history
+ * keeps it for the window that was asked for last: several tables ask for the same.
  *
  * An exit is one stay of a vCPU outside guest mode, as one hypervisor sees it.  Interrupt handlers
  * and other threads cut it into several hypervisor intervals; they are one exit until code inside
@@ -31,8 +31,8 @@ struct hypervisor_work {
 	struct keyed exits; /* struct hypervisor_exits */
 };
 
-/* The run's own: it is there until the next question. */
-int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *run, ns_t begin,
-			ns_t end, struct error *err);
+/* The history's own: it is there until the next question. */
+int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_history *history,
+			ns_t begin, ns_t end, struct error *err);
 
 #endif

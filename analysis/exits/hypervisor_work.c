@@ -51,12 +51,12 @@ struct lineage {
 };
 
 struct scan {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct cpu_users *users;
 	ns_t begin, end;
 	uint32_t nr_contexts;
 	int64_t nr_machines, nr_cpus;
-	/* Looked at for every interval: the run's tables, read once. */
+	/* Looked at for every interval: the history's tables, read once. */
 	const struct sonde_context *contexts;
 	struct worker *workers;	  /* owned, by context + 1 */
 	struct sonde_cpu *cpus;	  /* owned */
@@ -242,11 +242,11 @@ static int scan_run(struct scan *s, struct error *err)
 {
 	int held = cpu_users_hold(s->users, s->begin, s->end);
 
-	for (int64_t row = 0; row < sonde_nr_cpus(s->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_cpus(s->history); row++) {
 		struct sonde_cpu cpu;
 		int ret = held;
 
-		sonde_cpu_get(s->run, row, &cpu);
+		sonde_cpu_get(s->history, row, &cpu);
 		if (!cpu_is_physical(&cpu))
 			continue;
 		s->serving = 0;
@@ -267,9 +267,9 @@ static void find_lineage(struct scan *s, int64_t machine)
 	struct sonde_machine m;
 
 	memset(l->at, -1, sizeof(l->at));
-	sonde_machine_get(s->run, machine, &m);
+	sonde_machine_get(s->history, machine, &m);
 	l->level = m.level < SONDE_LAYERS_MAX ? m.level : SONDE_LAYERS_MAX - 1;
-	while (machine >= 0 && !sonde_machine_get(s->run, machine, &m)) {
+	while (machine >= 0 && !sonde_machine_get(s->history, machine, &m)) {
 		if (m.level < SONDE_LAYERS_MAX)
 			l->at[m.level] = machine;
 		machine = m.parent;
@@ -301,7 +301,7 @@ static bool is_blind(const struct scan *s, const struct sonde_context *c)
 	case SONDE_MODE_GUEST:
 		return !c->machine || s->machines[c->machine].works;
 	case SONDE_MODE_TASK:
-		return !sonde_thread_get(s->run, c->thread, &th) && th.vcpu >= 0;
+		return !sonde_thread_get(s->history, c->thread, &th) && th.vcpu >= 0;
 	default:
 		return false;
 	}
@@ -319,7 +319,7 @@ static struct worker worker_of(const struct scan *s, uint32_t value)
 	w.works = (uint8_t)(1u << w.level);
 	w.around = (uint8_t)(w.works - 1);
 	w.is_blind = is_blind(s, c);
-	vcpu = c->mode == SONDE_MODE_HYPERVISOR ? run_vcpu_served(s->run, c) : -1;
+	vcpu = c->mode == SONDE_MODE_HYPERVISOR ? query_vcpu_served(s->history, c) : -1;
 	if (vcpu >= 0) {
 		w.open = &s->open[OPEN_EXIT(vcpu, w.level)];
 		w.group = (uint32_t)(OPEN_EXIT(vcpu, w.level) / OPEN_GROUP);
@@ -335,7 +335,7 @@ static bool read_tables(struct scan *s)
 
 	s->open = calloc(nr_cpus * SONDE_LAYERS_MAX + 1, sizeof(*s->open));
 	s->touched = calloc(nr_cpus * SONDE_LAYERS_MAX / OPEN_GROUP + 1, sizeof(*s->touched));
-	s->contexts = run_contexts(s->run);
+	s->contexts = query_contexts(s->history);
 	s->cpus = calloc(nr_cpus + 1, sizeof(*s->cpus));
 	s->machines = calloc(nr_machines + 1, sizeof(*s->machines));
 	s->workers = calloc((size_t)s->nr_contexts + 1, sizeof(*s->workers));
@@ -348,8 +348,8 @@ static bool read_tables(struct scan *s)
 	for (size_t i = 0; i < nr_machines; i++)
 		find_lineage(s, (int64_t)i);
 	for (size_t i = 0; i < nr_cpus; i++) {
-		sonde_cpu_get(s->run, (int64_t)i, &s->cpus[i]);
-		if (s->cpus[i].machine >= nr_machines) /* a damaged file */
+		sonde_cpu_get(s->history, (int64_t)i, &s->cpus[i]);
+		if (s->cpus[i].machine >= (int64_t)nr_machines) /* a damaged file */
 			s->cpus[i].machine = 0;
 	}
 	for (uint32_t value = 1; value <= s->nr_contexts; value++)
@@ -419,23 +419,23 @@ static struct hypervisor_work *sum_up(const struct scan *s)
 	return w;
 }
 
-int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *run, ns_t begin,
-			ns_t end, struct error *err)
+int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_history *history,
+			ns_t begin, ns_t end, struct error *err)
 {
-	struct scan s = {.run = run,
+	struct scan s = {.history = history,
 			 .begin = begin,
 			 .end = end,
-			 .nr_contexts = (uint32_t)sonde_nr_contexts(run),
-			 .nr_machines = sonde_nr_machines(run),
-			 .nr_cpus = sonde_nr_cpus(run)};
-	struct hypervisor_work *w = kept_find(run, &kind);
+			 .nr_contexts = (uint32_t)sonde_nr_contexts(history),
+			 .nr_machines = sonde_nr_machines(history),
+			 .nr_cpus = sonde_nr_cpus(history)};
+	struct hypervisor_work *w = kept_find(history, &kind);
 	int ret;
 
 	*out = w;
 	if (w && w->begin == begin && w->end == end)
 		return 0;
-	kept_drop(run, &kind);
-	ret = !cpu_users_get(&s.users, run) && read_tables(&s)
+	kept_drop(history, &kind);
+	ret = !cpu_users_get(&s.users, history) && read_tables(&s)
 		      ? scan_run(&s, err)
 		      : fail(err, -ENOMEM, "out of memory");
 	w = ret ? NULL : sum_up(&s);
@@ -443,7 +443,7 @@ int hypervisor_work_get(const struct hypervisor_work **out, struct sonde_run *ru
 		ret = fail(err, -ENOMEM, "out of memory");
 	scan_release(&s);
 	if (w)
-		kept_set(run, &kind, &w->kept);
+		kept_set(history, &kind, &w->kept);
 	*out = w;
 	return ret;
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "query/run.h"
+#include "query/query.h"
 #include "base/grow.h"
 
 static bool is_for_disk(enum io_kind kind)
@@ -12,7 +12,7 @@ static bool is_for_disk(enum io_kind kind)
 	return kind == IO_READ || kind == IO_WRITE || kind == IO_FLUSH;
 }
 
-static struct handed one_of(enum handed_kind kind, ns_t at, int64_t holder, int64_t from,
+static struct handed one_of(enum handover_kind kind, ns_t at, int64_t holder, int64_t from,
 			    ns_t since)
 {
 	return (struct handed){
@@ -20,7 +20,7 @@ static struct handed one_of(enum handed_kind kind, ns_t at, int64_t holder, int6
 }
 
 /* How many times it was handed on, as far as that is known well enough. */
-static unsigned handed_of(const struct io_request *r, struct handed out[2])
+static unsigned handovers_of(const struct io_request *r, struct handed out[2])
 {
 	unsigned nr = 0;
 
@@ -49,7 +49,7 @@ static unsigned handed_of(const struct io_request *r, struct handed out[2])
 	return nr;
 }
 
-static int order(const struct handed *a, enum handed_kind kind, int64_t holder, ns_t at)
+static int order(const struct handed *a, enum handover_kind kind, int64_t holder, ns_t at)
 {
 	if (a->kind != kind)
 		return a->kind < kind ? -1 : 1;
@@ -67,13 +67,13 @@ static int by_holder(const void *a, const void *b)
 	return ret ? ret : x->since < y->since ? -1 : x->since > y->since;
 }
 
-static int read_all(struct handed_list *h, const struct sonde_run *run)
+static int read_all(struct handovers_list *h, const struct sonde_history *history)
 {
 	struct io_request r;
 	struct handed some[2];
 
-	for (int64_t row = 0; row < run_nr_requests(run); row++) {
-		unsigned nr = run_request(run, row, &r) ? handed_of(&r, some) : 0;
+	for (int64_t row = 0; row < query_nr_requests(history); row++) {
+		unsigned nr = query_request(history, row, &r) ? handovers_of(&r, some) : 0;
 
 		for (unsigned i = 0; i < nr; i++) {
 			if (!room_for_one(&h->list, h->nr, &h->room))
@@ -88,7 +88,7 @@ static int read_all(struct handed_list *h, const struct sonde_run *run)
 
 static void release(struct kept *kept)
 {
-	struct handed_list *h = (struct handed_list *)kept;
+	struct handovers_list *h = (struct handovers_list *)kept;
 
 	free(h->list);
 	free(h);
@@ -96,9 +96,9 @@ static void release(struct kept *kept)
 
 static const struct kept_kind kind = {release};
 
-int handed_get(const struct handed_list **out, struct sonde_run *run)
+int handovers_get(const struct handovers_list **out, struct sonde_history *history)
 {
-	struct handed_list *h = kept_find(run, &kind);
+	struct handovers_list *h = kept_find(history, &kind);
 
 	*out = h;
 	if (h)
@@ -106,17 +106,17 @@ int handed_get(const struct handed_list **out, struct sonde_run *run)
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return -ENOMEM;
-	if (read_all(h, run)) {
+	if (read_all(h, history)) {
 		release(&h->kept);
 		return -ENOMEM;
 	}
-	kept_set(run, &kind, &h->kept);
+	kept_set(history, &kind, &h->kept);
 	*out = h;
 	return 0;
 }
 
-const struct handed *handed_last(const struct handed_list *h, enum handed_kind kind, int64_t holder,
-				 ns_t from, ns_t to)
+const struct handed *handovers_last(const struct handovers_list *h, enum handover_kind kind,
+				    int64_t holder, ns_t from, ns_t to)
 {
 	size_t low = 0, high = h->nr;
 	const struct handed *found;

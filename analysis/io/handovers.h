@@ -7,10 +7,10 @@
 
 /*
  * What was handed on between VMs and their hosts, found by the thread or the vCPU that has it at
- * some moment: packets, and answers of disks.  Read from the run's requests when first asked for,
- * and kept with the run.
+ * some moment: packets, and answers of disks.  Read from the history's requests when first asked
+ * for, and kept with the history.
  */
-enum handed_kind {
+enum handover_kind {
 	HANDED_SENT,	 /* a packet, by a guest's thread to a thread of the host */
 	HANDED_RECEIVED, /* packets, by a thread of the host to a vCPU */
 	HANDED_DONE,	 /* a disk's answer, in the same way */
@@ -25,20 +25,20 @@ struct handed {
 		       sent; else the interrupt was sent */
 	int64_t by; /* RECEIVED: the thread that handed it to @from; -1 unknown, or else */
 	ns_t by_at; /* ... and when */
-	enum handed_kind kind;
+	enum handover_kind kind;
 };
 
-struct handed_list {
+struct handovers_list {
 	struct kept kept;
 	struct handed *list; /* owned, by kind, holder and time */
 	size_t nr, room;
 };
 
-/* 0 or -ENOMEM; they are the run's. */
-int handed_get(const struct handed_list **out, struct sonde_run *run);
+/* 0 or -ENOMEM; they are the history's. */
+int handovers_get(const struct handovers_list **out, struct sonde_history *history);
 
 /* The last one that @holder got in [from, to]; NULL none. */
-const struct handed *handed_last(const struct handed_list *h, enum handed_kind kind, int64_t holder,
-				 ns_t from, ns_t to);
+const struct handed *handovers_last(const struct handovers_list *h, enum handover_kind kind,
+				    int64_t holder, ns_t from, ns_t to);
 
 #endif

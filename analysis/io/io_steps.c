@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The slowest requests to devices, step by step, each step in words. */
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "analysis/io/requests.h"
 #include "analysis/sentence.h"
 
@@ -10,8 +10,8 @@
 #define TOLD 3
 
 struct teller {
-	struct sonde_facts *out;
-	struct sonde_run *run;
+	struct sonde_rows *out;
+	struct sonde_history *history;
 	const struct io_request *r;
 	int64_t row;
 	int64_t host; /* parent of the request's machine */
@@ -22,7 +22,7 @@ static void say_who(struct sentence *s, int64_t thread, const char *otherwise)
 {
 	struct sonde_thread t;
 
-	if (sonde_thread_get(s->run, thread, &t)) {
+	if (sonde_thread_get(s->history, thread, &t)) {
 		say(s, "%s", otherwise);
 		return;
 	}
@@ -39,29 +39,29 @@ static void add_step(struct teller *t, ns_t begin, ns_t end, const char *leg, in
 	t->out->no_memory |= !text;
 	if (!text)
 		return;
-	facts_add(t->out, (union sonde_cell[]){
-				  cell_int(t->row),
-				  cell_int(begin),
-				  cell_int(end - begin),
-				  cell_str(leg),
-				  cell_int(machine),
-				  cell_int(thread),
-				  cell_str(text),
-			  });
+	rows_add(t->out, (union sonde_cell[]){
+				 cell_int(t->row),
+				 cell_int(begin),
+				 cell_int(end - begin),
+				 cell_str(leg),
+				 cell_int(machine),
+				 cell_int(thread),
+				 cell_str(text),
+			 });
 	t->at = end;
 }
 
 /* Up to here something happened that the traces do not divide. */
 static void tell_gap(struct teller *t, ns_t until)
 {
-	struct sentence s = {.run = t->run};
+	struct sentence s = {.history = t->history};
 	const char *missing = "";
 
 	if (until <= t->at)
 		return;
 	for (unsigned leg = 0; leg < NR_LEGS && !*missing; leg++) {
 		if (t->r->legs[leg] == LEG_UNKNOWN)
-			missing = io_missing(t->run, t->r->vm, (enum io_leg)leg);
+			missing = io_missing(t->history, t->r->vm, (enum io_leg)leg);
 	}
 	if (!*missing && !t->r->covered)
 		missing = "the host's trace of that time";
@@ -120,7 +120,7 @@ static void tell_vmm(struct teller *t, ns_t until, bool disk_next, struct senten
 static void tell_work(struct teller *t, ns_t end)
 {
 	const struct io_request *r = t->r;
-	struct sentence before = {.run = t->run}, disk = before, after = before;
+	struct sentence before = {.history = t->history}, disk = before, after = before;
 
 	if (r->legs[LEG_DISK] > 0) {
 		tell_vmm(t, r->at[IO_DISK_BEGIN], true, &before);
@@ -135,8 +135,8 @@ static void tell_work(struct teller *t, ns_t end)
 static void tell_interrupt(struct teller *t)
 {
 	const struct io_request *r = t->r;
-	const char *irq = run_vector_irq(t->run, r->irq_cpu, r->vector);
-	struct sentence given = {.run = t->run}, handler = given, done = given;
+	const char *irq = query_vector_irq(t->history, r->irq_cpu, r->vector);
+	struct sentence given = {.history = t->history}, handler = given, done = given;
 
 	if (r->legs[LEG_INJECT] >= 0) {
 		say(&given, "until ");
@@ -160,7 +160,7 @@ static void tell_interrupt(struct teller *t)
 static void tell(struct teller *t)
 {
 	const struct io_request *r = t->r;
-	struct sentence queue = {.run = t->run}, submit = queue, wake = queue, disk = queue;
+	struct sentence queue = {.history = t->history}, submit = queue, wake = queue, disk = queue;
 
 	t->at = r->begin;
 	if (r->legs[LEG_QUEUE] >= 0)
@@ -216,24 +216,24 @@ static bool consider(const struct io_request *r, void *data)
 	return true;
 }
 
-static int find_steps(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_steps(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		      struct error *err)
 {
 	struct slowest s = {.of_vms = true};
 
 	(void)err;
-	requests_scan(run, begin, end, consider, &s);
+	requests_scan(history, begin, end, consider, &s);
 	if (!s.nr) { /* the host's own requests have one step: they are told when there is no other
 		      */
 		s.of_vms = false;
-		requests_scan(run, begin, end, consider, &s);
+		requests_scan(history, begin, end, consider, &s);
 	}
 	for (unsigned i = 0; i < s.nr; i++) {
 		struct sonde_machine m;
 		struct io_request r;
-		struct teller t = {out, run, &r, s.row[i], -1, 0};
+		struct teller t = {out, history, &r, s.row[i], -1, 0};
 
-		if (!run_request(run, s.row[i], &r) || sonde_machine_get(run, r.vm, &m))
+		if (!query_request(history, s.row[i], &r) || sonde_machine_get(history, r.vm, &m))
 			continue;
 		t.host = m.parent;
 		tell(&t);
@@ -252,9 +252,9 @@ static const struct sonde_column columns[] = {
 	{"what", "WHAT", SONDE_COL_STRING, "in words"},
 };
 
-const struct analysis io_step_analysis = {
-	{"io_step", "The slowest requests, step by step",
-	 "what happened to the three slowest requests of VMs, in order of time", columns,
-	 ARRAY_SIZE(columns)},
-	find_steps,
+const struct table_def io_step_table = {
+	.public = {"io_step", "The slowest requests, step by step",
+		   "what happened to the three slowest requests of VMs, in order of time", columns,
+		   ARRAY_SIZE(columns)},
+	.find = find_steps,
 };

@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_IO_REQUESTS_H
 #define ANALYSIS_IO_REQUESTS_H
 
-#include "query/run.h"
+#include "query/query.h"
 
 /*
  * Requests to devices, each with its way through the layers divided into legs.
@@ -46,7 +46,7 @@ enum io_time {
 };
 
 struct io_request {
-	int64_t row;	/* in the run's table */
+	int64_t row;	/* in the history's table */
 	int64_t vm;	/* machine whose request it is; 0 the host's own */
 	int64_t cpu;	/* row of the vCPU that issued it, -1 */
 	int64_t thread; /* whose it is, -1 */
@@ -66,27 +66,27 @@ struct io_request {
 extern const char *const io_kind_names[NR_IO_KINDS];
 extern const char *const io_leg_names[NR_LEGS];
 
-int64_t run_nr_requests(const struct sonde_run *run);
+int64_t query_nr_requests(const struct sonde_history *history);
 
 /* False when there is no such row, or one that cannot be. */
-bool run_request(const struct sonde_run *run, int64_t row, struct io_request *out);
+bool query_request(const struct sonde_history *history, int64_t row, struct io_request *out);
 
 /*
  * Tells of those that were under way in [@begin, @end), by their rows, until @each says false. Most
- * of the work is to divide them, and several facts ask for all: a run keeps them, unless there are
- * so many that this would take much memory.
+ * of the work is to divide them, and several tables ask for all: a history keeps them, unless there
+ * are so many that this would take much memory.
  */
 #define REQUESTS_KEPT 16384
-void requests_scan(struct sonde_run *run, ns_t begin, ns_t end,
+void requests_scan(struct sonde_history *history, ns_t begin, ns_t end,
 		   bool (*each)(const struct io_request *r, void *data), void *data);
 
 /* Its device's name: "virtio0 254:0"; @room bytes. */
-void io_device_name(const struct sonde_run *run, const struct io_request *r, char *out,
+void io_device_name(const struct sonde_history *history, const struct io_request *r, char *out,
 		    size_t room);
 
 /* What must be recorded for legs of this VM to be known that are not; "" when nothing is missing.
  */
-const char *io_missing(const struct sonde_run *run, int64_t vm, enum io_leg leg);
+const char *io_missing(const struct sonde_history *history, int64_t vm, enum io_leg leg);
 
 /* Whether the trace of a machine was seen to have such events. */
 enum io_sees {
@@ -98,6 +98,6 @@ enum io_sees {
 	SEES_INJECTIONS = 32,
 	SEES_WAKING = 64,
 };
-bool io_sees(const struct sonde_run *run, int64_t machine, enum io_sees what);
+bool io_sees(const struct sonde_history *history, int64_t machine, enum io_sees what);
 
 #endif

@@ -14,8 +14,8 @@
 #define SETTLED_NS 100000000
 
 struct start {
-	struct sonde_facts *out;
-	struct sonde_run *run;
+	struct sonde_rows *out;
+	struct sonde_history *history;
 	const struct by_machine *cpus, *milestones;
 	ns_t begin, end; /* window */
 	int64_t vm;
@@ -38,7 +38,7 @@ static void next_phase(struct start *s, const char *name, int64_t thread, ns_t e
 				.thread = thread};
 
 	if (!s->ret && end > s->at)
-		s->ret = phase_add(s->out, s->run, &p, s->begin, s->end, s->err);
+		s->ret = phase_add(s->out, s->history, &p, s->begin, s->end, s->err);
 	s->at = end > s->at ? end : s->at;
 }
 
@@ -51,7 +51,7 @@ static bool first_milestone(const struct start *s, const char *kind, ns_t after,
 	uint32_t nr;
 	const uint32_t *rows = by_machine_rows(s->milestones, s->vm, &nr);
 
-	for (uint32_t i = 0; i < nr && !run_milestone(s->run, rows[i], &ms); i++) {
+	for (uint32_t i = 0; i < nr && !query_milestone(s->history, rows[i], &ms); i++) {
 		if (strcmp(ms.kind, kind) || ms.at < after || (found && ms.at >= out->at))
 			continue;
 		*out = ms;
@@ -70,8 +70,8 @@ static ns_t first_vcpu_thread(const struct start *s)
 		struct sonde_thread t;
 		struct sonde_cpu cpu;
 
-		sonde_cpu_get(s->run, rows[i], &cpu);
-		if (!sonde_thread_get(s->run, cpu.host_thread, &t) && t.begin < first)
+		sonde_cpu_get(s->history, rows[i], &cpu);
+		if (!sonde_thread_get(s->history, cpu.host_thread, &t) && t.begin < first)
 			first = t.begin;
 	}
 	return first;
@@ -154,12 +154,12 @@ static ns_t settled_at(struct start *s)
 
 	for (uint32_t i = 0; i < nr && !s->ret; i++) {
 		struct settled one = {.after = s->at, .at = NS_MAX};
-		attr_t state = s->run->cpu_attrs[rows[i]][CPU_STATE];
+		attr_t state = s->history->cpu_attrs[rows[i]][CPU_STATE];
 
 		if (state == ATTR_NONE)
 			continue;
-		s->ret = sonde_interval_walk(s->run, state, s->at, sonde_run_end(s->run),
-					     first_long_sleep, &one);
+		s->ret = sonde_interval_walk(s->history, state, s->at,
+					     sonde_history_end(s->history), first_long_sleep, &one);
 		last = one.at > last ? one.at : last;
 	}
 	return last == NS_MIN ? NS_MAX : last;
@@ -178,7 +178,7 @@ static void kernel_phase(struct start *s)
 			   "the first exit at an address of user space: of init, or a helper of "
 			   "the kernel before it");
 	else
-		next_phase(s, "kernel, and what followed", -1, sonde_run_end(s->run), 0,
+		next_phase(s, "kernel, and what followed", -1, sonde_history_end(s->history), 0,
 			   "the end of the recording");
 }
 
@@ -197,14 +197,14 @@ static void started(struct start *s, const struct milestone *entry)
 			   "the first exit at an address of Linux's kernel");
 		kernel_phase(s);
 	} else {
-		next_phase(s, "firmware, and what followed", -1, sonde_run_end(s->run), 0,
+		next_phase(s, "firmware, and what followed", -1, sonde_history_end(s->history), 0,
 			   "no exit at an address of an x86-64 Linux kernel was seen");
 	}
 	settled = settled_at(s);
 	if (settled != NS_MAX)
 		next_phase(s, "user space", -1, settled, 0, "each vCPU had slept for 100 ms once");
 	else
-		next_phase(s, "user space, and what followed", -1, sonde_run_end(s->run), 0,
+		next_phase(s, "user space, and what followed", -1, sonde_history_end(s->history), 0,
 			   "the end of the recording");
 }
 
@@ -215,30 +215,30 @@ static int one_vm(struct start *s)
 
 	if (!first_milestone(s, "entry", NS_MIN, &entry))
 		return 0;
-	s->vmm = vmm_thread(s->run, s->vm, entry.at);
-	if (sonde_thread_get(s->run, s->vmm, &t)) /* none, or a damaged file */
+	s->vmm = vmm_thread(s->history, s->vm, entry.at);
+	if (sonde_thread_get(s->history, s->vmm, &t)) /* none, or a damaged file */
 		s->vmm = -1;
 	s->at = s->vmm < 0 ? entry.at : t.begin;
 	/* A VMM that was there before has begun before what is known of it. */
-	if (s->vmm >= 0 && t.begin <= sonde_run_begin(s->run))
+	if (s->vmm >= 0 && t.begin <= sonde_history_begin(s->history))
 		s->vmm = -1;
 	started(s, &entry);
 	return s->ret;
 }
 
-static int find_boot(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_boot(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		     struct error *err)
 {
 	struct by_machine cpus = {0}, milestones = {0};
-	int ret = by_machine_init(&cpus, run, RUN_CPU);
+	int ret = by_machine_init(&cpus, history, QUERY_CPU);
 
 	if (!ret)
-		ret = by_machine_init(&milestones, run, RUN_MILESTONE);
+		ret = by_machine_init(&milestones, history, QUERY_MILESTONE);
 	if (ret)
 		fail(err, ret, "out of memory");
-	for (int64_t vm = 1; vm < sonde_nr_machines(run) && !ret; vm++) {
+	for (int64_t vm = 1; vm < sonde_nr_machines(history) && !ret; vm++) {
 		struct start s = {.out = out,
-				  .run = run,
+				  .history = history,
 				  .cpus = &cpus,
 				  .milestones = &milestones,
 				  .begin = begin,
@@ -253,10 +253,11 @@ static int find_boot(struct sonde_facts *out, struct sonde_run *run, ns_t begin,
 	return ret;
 }
 
-const struct analysis boot_analysis = {
-	{"boot", "How VMs started",
-	 "stages of each VM whose vCPUs were made during the recording, and what their time went "
-	 "into",
-	 phase_columns, PHASE_NR_COLUMNS},
-	find_boot,
+const struct table_def boot_table = {
+	.public =
+		{"boot", "How VMs started",
+		 "stages of each VM whose vCPUs were made during the recording, and what their time went "
+		 "into",
+		 phase_columns, PHASE_NR_COLUMNS},
+	.find = find_boot,
 };

@@ -1,78 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Initcalls of kernels that started, slowest first. */
 #include "query/cells.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "base/figure.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 /* False: its end was not seen. */
-static bool span_of(const struct sonde_run *run, int64_t row, ns_t *begin, ns_t *end)
+static bool span_of(const struct sonde_history *history, int64_t row, ns_t *begin, ns_t *end)
 {
 	bool ended;
 
-	*begin = run_number(run, RUN_INITCALL, row, 4);
-	*end = run_number(run, RUN_INITCALL, row, 5);
+	*begin = query_number(history, QUERY_INITCALL, row, 4);
+	*end = query_number(history, QUERY_INITCALL, row, 5);
 	ended = *end >= 0;
-	ns_clip(begin, end, sonde_run_begin(run), sonde_run_end(run));
+	ns_clip(begin, end, sonde_history_begin(history), sonde_history_end(history));
 	return ended;
 }
 
 /* How long all initcalls of each machine took together; owned by the caller. */
-static ns_t *sum_up(const struct sonde_run *run)
+static ns_t *sum_up(const struct sonde_history *history)
 {
-	const enum run_table t = RUN_INITCALL;
-	ns_t *sums = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*sums));
+	const enum query_table t = QUERY_INITCALL;
+	ns_t *sums = calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*sums));
 
-	for (int64_t row = 0; sums && row < run_nr_rows(run, t); row++) {
-		int64_t machine = run_number(run, t, row, 0);
+	for (int64_t row = 0; sums && row < query_nr_rows(history, t); row++) {
+		int64_t machine = query_number(history, t, row, 0);
 		ns_t begin, end;
 
-		if (span_of(run, row, &begin, &end) && machine >= 0 &&
-		    machine < sonde_nr_machines(run))
+		if (span_of(history, row, &begin, &end) && machine >= 0 &&
+		    machine < sonde_nr_machines(history))
 			sums[machine] = ns_plus(sums[machine], ns_since(end, begin));
 	}
 	return sums;
 }
 
-static void add(struct sonde_facts *out, const struct sonde_run *run, int64_t row, ns_t of_all)
+static void add(struct sonde_rows *out, const struct sonde_history *history, int64_t row,
+		ns_t of_all)
 {
-	const enum run_table t = RUN_INITCALL;
-	const char *level = run_string(run, t, row, 3);
+	const enum query_table t = QUERY_INITCALL;
+	const char *level = query_string(history, t, row, 3);
 	ns_t begin, end;
-	bool ended = span_of(run, row, &begin, &end);
+	bool ended = span_of(history, row, &begin, &end);
 
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(begin),
-			       cell_int(ended ? ns_since(end, begin) : -1),
-			       cell_int(run_number(run, t, row, 0)),
-			       cell_str(run_string(run, t, row, 2)),
-			       cell_str(*level ? level : "module"),
-			       cell_int(ended ? share_ppm(ns_since(end, begin), of_all) : 0),
-			       cell_int(ended ? run_number(run, t, row, 6) : 0),
-			       cell_int(run_number(run, t, row, 1)),
-		       });
+	rows_add(out, (union sonde_cell[]){
+			      cell_int(begin),
+			      cell_int(ended ? ns_since(end, begin) : -1),
+			      cell_int(query_number(history, t, row, 0)),
+			      cell_str(query_string(history, t, row, 2)),
+			      cell_str(*level ? level : "module"),
+			      cell_int(ended ? share_ppm(ns_since(end, begin), of_all) : 0),
+			      cell_int(ended ? query_number(history, t, row, 6) : 0),
+			      cell_int(query_number(history, t, row, 1)),
+		      });
 }
 
-static int find_initcalls(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			  struct error *err)
+static int find_initcalls(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			  ns_t end, struct error *err)
 {
-	const enum run_table t = RUN_INITCALL;
-	ns_t *sums = sum_up(run);
+	const enum query_table t = QUERY_INITCALL;
+	ns_t *sums = sum_up(history);
 
 	if (!sums)
 		return fail(err, -ENOMEM, "out of memory");
-	for (int64_t row = 0; row < run_nr_rows(run, t); row++) {
-		int64_t machine = run_number(run, t, row, 0);
-		ns_t to = run_number(run, t, row, 5);
+	for (int64_t row = 0; row < query_nr_rows(history, t); row++) {
+		int64_t machine = query_number(history, t, row, 0);
+		ns_t to = query_number(history, t, row, 5);
 
-		if (machine >= 0 && machine < sonde_nr_machines(run) &&
-		    run_number(run, t, row, 4) < end && (to < 0 || to >= begin))
-			add(out, run, row, sums[machine]);
+		if (machine >= 0 && machine < sonde_nr_machines(history) &&
+		    query_number(history, t, row, 4) < end && (to < 0 || to >= begin))
+			add(out, history, row, sums[machine]);
 	}
 	free(sums);
-	facts_sort(out, "length");
+	rows_sort(out, "length");
 	return 0;
 }
 
@@ -88,9 +89,9 @@ static const struct sonde_column columns[] = {
 	{"thread", "BY", SONDE_COL_THREAD, "thread that called it"},
 };
 
-const struct analysis initcall_analysis = {
-	{"initcall", "Initcalls, slowest first",
-	 "functions that kernels called while they started, by those kernels' own traces", columns,
-	 ARRAY_SIZE(columns)},
-	find_initcalls,
+const struct table_def initcall_table = {
+	.public = {"initcall", "Initcalls, slowest first",
+		   "functions that kernels called while they started, by those kernels' own traces",
+		   columns, ARRAY_SIZE(columns)},
+	.find = find_initcalls,
 };

@@ -76,19 +76,19 @@ static bool begins(const struct sonde_mark *m, const char *from, const char *to)
 	return says(m, from) && (to || m->kind == KIND_BEGIN);
 }
 
-int mark_pairs_find(struct mark_pairs *out, const struct sonde_run *run, const char *from,
+int mark_pairs_find(struct mark_pairs *out, const struct sonde_history *history, const char *from,
 		    const char *to, ns_t begin, ns_t end)
 {
-	/* The run's last event is at its end. */
-	ns_t last = end == sonde_run_end(run) ? end : end - 1;
+	/* The history's last event is at its end. */
+	ns_t last = end == sonde_history_end(history) ? end : end - 1;
 	struct open_marks open = {0};
 	int ret = 0;
 
 	*out = (struct mark_pairs){0};
-	for (int64_t row = 0; row < sonde_nr_marks(run) && !ret; row++) {
+	for (int64_t row = 0; row < sonde_nr_marks(history) && !ret; row++) {
 		struct sonde_mark m, first;
 
-		if (sonde_mark_get(run, row, &m) || m.t < begin || m.t > last)
+		if (sonde_mark_get(history, row, &m) || m.t < begin || m.t > last)
 			continue;
 		/* Of equal texts every second one is an end. */
 		if (ends(&m, from, to)) {
@@ -115,12 +115,13 @@ void mark_pairs_release(struct mark_pairs *p)
 	*p = (struct mark_pairs){0};
 }
 
-int64_t mark_thread(const struct sonde_run *run, const struct sonde_mark *m)
+int64_t mark_thread(const struct sonde_history *history, const struct sonde_mark *m)
 {
 	struct sonde_cpu cpu;
 
 	if (m->thread >= 0)
 		return m->thread;
-	return sonde_cpu_get(run, sonde_find_cpu(run, m->machine, m->cpu), &cpu) ? -1
-										 : cpu.host_thread;
+	return sonde_cpu_get(history, sonde_find_cpu(history, m->machine, m->cpu), &cpu)
+		       ? -1
+		       : cpu.host_thread;
 }

@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_LIFE_MARK_PAIRS_H
 #define ANALYSIS_LIFE_MARK_PAIRS_H
 
-#include "query/run.h"
+#include "query/query.h"
 
 /*
  * Requests between two marks: from each mark of one text to the mark of another that ends it.
@@ -22,12 +22,12 @@ struct mark_pairs {
 };
 
 /* Those that lie in [@begin, @end); @to NULL: spans.  0 or a negative errno. */
-int mark_pairs_find(struct mark_pairs *out, const struct sonde_run *run, const char *from,
+int mark_pairs_find(struct mark_pairs *out, const struct sonde_history *history, const char *from,
 		    const char *to, ns_t begin, ns_t end);
 void mark_pairs_release(struct mark_pairs *p);
 
 /* The thread whose path led to a mark: who marked, or, where that is not known, the thread of the
  * host that ran its vCPU; -1. */
-int64_t mark_thread(const struct sonde_run *run, const struct sonde_mark *m);
+int64_t mark_thread(const struct sonde_history *history, const struct sonde_mark *m);
 
 #endif

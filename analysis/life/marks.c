@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What guests marked: points, and spans from a begin to its end. */
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "base/figure.h"
 #include "base/grow.h"
 #include "base/map.h"
@@ -64,34 +64,34 @@ static bool end_span(struct spans *s, const struct sonde_mark *m)
 	return true;
 }
 
-static void add(struct sonde_facts *out, const struct sonde_mark *m, const char *what,
+static void add(struct sonde_rows *out, const struct sonde_mark *m, const char *what,
 		int64_t length)
 {
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(m->t),
-			       cell_int(m->machine),
-			       cell_int(m->cpu),
-			       cell_int(m->thread),
-			       cell_str(what),
-			       cell_str(m->text),
-			       cell_int(m->id),
-			       cell_int(length),
-		       });
+	rows_add(out, (union sonde_cell[]){
+			      cell_int(m->t),
+			      cell_int(m->machine),
+			      cell_int(m->cpu),
+			      cell_int(m->thread),
+			      cell_str(what),
+			      cell_str(m->text),
+			      cell_int(m->id),
+			      cell_int(length),
+		      });
 }
 
 /* Spans that touch the window are in it. */
-static int find_marks(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_marks(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		      struct error *err)
 {
-	/* The run's last event is at its end. */
-	ns_t last = end == sonde_run_end(run) ? end : end - 1;
+	/* The history's last event is at its end. */
+	ns_t last = end == sonde_history_end(history) ? end : end - 1;
 	struct spans s = {0};
 	int ret = 0;
 
-	for (int64_t row = 0; row < sonde_nr_marks(run) && !ret; row++) {
+	for (int64_t row = 0; row < sonde_nr_marks(history) && !ret; row++) {
 		struct sonde_mark m;
 
-		sonde_mark_get(run, row, &m);
+		sonde_mark_get(history, row, &m);
 		if (m.kind == KIND_BEGIN)
 			ret = begin_span(&s, &m);
 		else if ((m.kind != KIND_END || !end_span(&s, &m)) && m.t >= begin && m.t <= last)
@@ -108,7 +108,7 @@ static int find_marks(struct sonde_facts *out, struct sonde_run *run, ns_t begin
 	map_release(&s.innermost);
 	if (ret)
 		return fail(err, ret, "out of memory");
-	facts_sort_rising(out, "at");
+	rows_sort_rising(out, "at");
 	return 0;
 }
 
@@ -124,8 +124,8 @@ static const struct sonde_column mark_columns[] = {
 	{"length", "LENGTH", SONDE_COL_NS, "of a span; -1 of all else"},
 };
 
-const struct analysis mark_analysis = {
-	{"mark", "Marks", "what processes of guests marked, and how long it took", mark_columns,
-	 ARRAY_SIZE(mark_columns)},
-	find_marks,
+const struct table_def mark_table = {
+	.public = {"mark", "Marks", "what processes of guests marked, and how long it took",
+		   mark_columns, ARRAY_SIZE(mark_columns)},
+	.find = find_marks,
 };

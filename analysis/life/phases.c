@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/life/phases.h"
-#include "query/run.h"
+#include "query/query.h"
 #include "analysis/sched/vcpu_states.h"
 #include "model/context.h"
 
@@ -24,15 +24,15 @@ static const char *const wait_names[] = {"timer",  "disk", "network", "another v
 					 "device", "VMM",  "host",    "unknown"};
 _Static_assert(ARRAY_SIZE(wait_columns) == ARRAY_SIZE(wait_names), "a name each");
 
-static ns_t sum(const struct sonde_facts *f, size_t row, const char *const *columns, unsigned nr)
+static ns_t sum(const struct sonde_rows *f, size_t row, const char *const *columns, unsigned nr)
 {
 	ns_t total = 0;
 
 	for (unsigned i = 0; i < nr; i++) {
-		int at = sonde_facts_column(f, columns[i]);
+		int at = sonde_rows_column(f, columns[i]);
 
 		assert(at >= 0);
-		total += sonde_facts_cell(f, row, (unsigned)at).i;
+		total += sonde_rows_cell(f, row, (unsigned)at).i;
 	}
 	return total;
 }
@@ -41,7 +41,7 @@ static ns_t sum(const struct sonde_facts *f, size_t row, const char *const *colu
 	sum(f, row, (const char *const[]){__VA_ARGS__},                                            \
 	    sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-static void account_vcpu(struct account *a, const struct sonde_facts *f, size_t row)
+static void account_vcpu(struct account *a, const struct sonde_rows *f, size_t row)
 {
 	ns_t own = SUM(f, row, "user", "kernel", "guest", "nested");
 	ns_t hypervisor = SUM(f, row, "kvm", "halting", "nesting");
@@ -65,19 +65,19 @@ static void account_vcpu(struct account *a, const struct sonde_facts *f, size_t 
 	a->rest += SUM(f, row, "total") - own - hypervisor - vmm - lost - waits;
 }
 
-static int account_vcpus(struct account *a, struct sonde_run *run, const struct phase *p,
+static int account_vcpus(struct account *a, struct sonde_history *history, const struct phase *p,
 			 struct error *err)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 	uint32_t nr;
 	const uint32_t *vcpus = by_machine_rows(p->cpus, p->vm, &nr);
-	int ret = vcpu_states_of(&f, run, vcpus, nr, p->begin, p->end, err);
+	int ret = vcpu_states_of(&f, history, vcpus, nr, p->begin, p->end, err);
 
 	if (ret)
 		return ret;
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++)
+	for (size_t row = 0; row < sonde_rows_nr(f); row++)
 		account_vcpu(a, f, row);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	a->waits_for = "";
 	for (unsigned i = 0; i < ARRAY_SIZE(wait_columns); i++) {
 		if (a->per_cause[i] > a->waits_for_ns) {
@@ -89,7 +89,7 @@ static int account_vcpus(struct account *a, struct sonde_run *run, const struct 
 }
 
 /* Before there is a vCPU that runs, and after: the VMM's own thread. */
-static int account_thread(struct account *a, struct sonde_run *run, const struct phase *p,
+static int account_thread(struct account *a, struct sonde_history *history, const struct phase *p,
 			  struct error *err)
 {
 	struct sonde_time_share *shares;
@@ -98,8 +98,8 @@ static int account_thread(struct account *a, struct sonde_run *run, const struct
 
 	a->waits_for = "";
 	a->total = p->end - p->begin;
-	ret = sonde_interval_sum(run, sonde_attr_of_thread(run, p->thread, "state"), p->begin,
-				 p->end, &shares, &nr);
+	ret = sonde_interval_sum(history, sonde_attr_of_thread(history, p->thread, "state"),
+				 p->begin, p->end, &shares, &nr);
 	if (ret)
 		return fail(err, ret, "cannot sum up a thread's states: %s", strerror(-ret));
 	for (unsigned i = 0; i < nr; i++) {
@@ -126,23 +126,23 @@ static int account_thread(struct account *a, struct sonde_run *run, const struct
 
 /* What ended it may have come unseen, in a gap of the VM's trace or of those of machines around
  * it. */
-static ns_t doubt_of(const struct sonde_run *run, const struct phase *p)
+static ns_t doubt_of(const struct sonde_history *history, const struct phase *p)
 {
 	ns_t doubt_ns = p->doubt_ns;
 	struct sonde_loss l;
 
-	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_loss_get(history, row, &l); row++) {
 		ns_t from = l.begin > p->begin ? l.begin : p->begin;
 
 		if (from < p->end && l.end > p->begin && p->end - from > doubt_ns &&
-		    run_is_inside(run, p->vm, l.machine))
+		    query_is_inside(history, p->vm, l.machine))
 			doubt_ns = p->end - from;
 	}
 	return doubt_ns;
 }
 
-int phase_add(struct sonde_facts *out, struct sonde_run *run, const struct phase *phase, ns_t begin,
-	      ns_t end, struct error *err)
+int phase_add(struct sonde_rows *out, struct sonde_history *history, const struct phase *phase,
+	      ns_t begin, ns_t end, struct error *err)
 {
 	struct account a = {0};
 	struct phase p = *phase;
@@ -152,25 +152,26 @@ int phase_add(struct sonde_facts *out, struct sonde_run *run, const struct phase
 	p.end = p.end > end ? end : p.end;
 	if (p.begin >= p.end)
 		return 0;
-	ret = p.thread >= 0 ? account_thread(&a, run, &p, err) : account_vcpus(&a, run, &p, err);
+	ret = p.thread >= 0 ? account_thread(&a, history, &p, err)
+			    : account_vcpus(&a, history, &p, err);
 	if (ret)
 		return ret;
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(p.vm),
-			       cell_str(p.name),
-			       cell_int(p.begin),
-			       cell_int(p.end - p.begin),
-			       cell_int(a.own),
-			       cell_int(a.hypervisor),
-			       cell_int(a.vmm),
-			       cell_int(a.lost),
-			       cell_int(a.waits),
-			       cell_str(a.waits_for),
-			       cell_int(a.waits_for_ns),
-			       cell_int(a.rest),
-			       cell_int(doubt_of(run, &p)),
-			       cell_str(p.evidence),
-		       });
+	rows_add(out, (union sonde_cell[]){
+			      cell_int(p.vm),
+			      cell_str(p.name),
+			      cell_int(p.begin),
+			      cell_int(p.end - p.begin),
+			      cell_int(a.own),
+			      cell_int(a.hypervisor),
+			      cell_int(a.vmm),
+			      cell_int(a.lost),
+			      cell_int(a.waits),
+			      cell_str(a.waits_for),
+			      cell_int(a.waits_for_ns),
+			      cell_int(a.rest),
+			      cell_int(doubt_of(history, &p)),
+			      cell_str(p.evidence),
+		      });
 	return 0;
 }
 
@@ -193,11 +194,11 @@ const struct sonde_column phase_columns[PHASE_NR_COLUMNS] = {
 	{"evidence", "UNTIL", SONDE_COL_STRING, "what ended it, and how that is known"},
 };
 
-int64_t vmm_thread(struct sonde_run *run, int64_t vm, ns_t t)
+int64_t vmm_thread(struct sonde_history *history, int64_t vm, ns_t t)
 {
 	struct sonde_machine m;
 
-	if (sonde_machine_get(run, vm, &m) || m.parent < 0 || m.vm_pid < 0)
+	if (sonde_machine_get(history, vm, &m) || m.parent < 0 || m.vm_pid < 0)
 		return -1;
-	return sonde_find_thread(run, (unsigned)m.parent, m.vm_pid, t);
+	return sonde_find_thread(history, (unsigned)m.parent, m.vm_pid, t);
 }

@@ -3,7 +3,7 @@
 #define ANALYSIS_LIFE_PHASES_H
 
 #include "analysis/by_machine.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 
 /*
  * Phases of a VM's life (its start, its end), and what the time of each went into.  boot.c and
@@ -12,7 +12,7 @@
 struct phase {
 	int64_t vm;
 	const struct by_machine *cpus;
-	const char *name;     /* lives as long as the facts */
+	const char *name;     /* lives as long as the rows */
 	const char *evidence; /* how its end was found, likewise */
 	ns_t begin, end;
 	ns_t doubt_ns;	/* the end may have been this much earlier */
@@ -25,10 +25,10 @@ extern const struct sonde_column phase_columns[PHASE_NR_COLUMNS];
 
 /* Adds the row of a phase, cut to [begin, end); nothing when nothing of it is in there.  A gap in
  * it adds to its doubt. */
-int phase_add(struct sonde_facts *out, struct sonde_run *run, const struct phase *p, ns_t begin,
-	      ns_t end, struct error *err);
+int phase_add(struct sonde_rows *out, struct sonde_history *history, const struct phase *p,
+	      ns_t begin, ns_t end, struct error *err);
 
 /* The VMM's main thread, when the host's trace tells processes; -1. */
-int64_t vmm_thread(struct sonde_run *run, int64_t vm, ns_t t);
+int64_t vmm_thread(struct sonde_history *history, int64_t vm, ns_t t);
 
 #endif

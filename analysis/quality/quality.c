@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the rest can be trusted: clocks, losses, traces left out, problems. */
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "query/losses.h"
 #include "base/figure.h"
 
@@ -41,37 +41,37 @@ static void add_piece(struct clock_sum *sum, const struct sonde_clock *c)
 		sum->worst_ns = c->worst_violation_ns;
 }
 
-static int find_clocks(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_clocks(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		       struct error *err)
 {
 	(void)err;
-	for (int64_t m = 0; m < sonde_nr_machines(run); m++) {
+	for (int64_t m = 0; m < sonde_nr_machines(history); m++) {
 		struct clock_sum sum = {.method = "none", .bound_ns = -1};
 		struct sonde_machine machine;
 
-		sonde_machine_get(run, m, &machine);
+		sonde_machine_get(history, m, &machine);
 		if (!machine.traced)
 			continue;
-		for (int64_t row = 0; row < sonde_nr_clocks(run); row++) {
+		for (int64_t row = 0; row < sonde_nr_clocks(history); row++) {
 			struct sonde_clock c;
 
-			sonde_clock_get(run, row, &c);
+			sonde_clock_get(history, row, &c);
 			if (c.machine == m && c.from < end && (c.to > begin || c.to == c.from))
 				add_piece(&sum, &c);
 		}
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(m),
-				       cell_str(sum.method),
-				       cell_int(sum.bound_ns),
-				       cell_int(sum.pairs),
-				       cell_int(sum.readings),
-				       cell_int(sum.contained),
-				       cell_int(sum.timers),
-				       cell_int(sum.violations),
-				       cell_int(sum.worst_ns),
-				       cell_int(sum.pieces),
-				       cell_int(sum.rate_ppb),
-			       });
+		rows_add(out, (union sonde_cell[]){
+				      cell_int(m),
+				      cell_str(sum.method),
+				      cell_int(sum.bound_ns),
+				      cell_int(sum.pairs),
+				      cell_int(sum.readings),
+				      cell_int(sum.contained),
+				      cell_int(sum.timers),
+				      cell_int(sum.violations),
+				      cell_int(sum.worst_ns),
+				      cell_int(sum.pieces),
+				      cell_int(sum.rate_ppb),
+			      });
 	}
 	return 0;
 }
@@ -91,10 +91,10 @@ static const struct sonde_column clock_columns[] = {
 	{"rate_ppb", "RATE PPB", SONDE_COL_SIGNED, "rate against the physical clock, 10^-9"},
 };
 
-const struct analysis clock_analysis = {
-	{"clock", "Clocks", "how well each machine's time is known", clock_columns,
-	 ARRAY_SIZE(clock_columns)},
-	find_clocks,
+const struct table_def clock_table = {
+	.public = {"clock", "Clocks", "how well each machine's time is known", clock_columns,
+		   ARRAY_SIZE(clock_columns)},
+	.find = find_clocks,
 };
 
 /* ---- losses and problems ------------------------------------------------------------------- */
@@ -105,23 +105,23 @@ static int64_t loss_length(const struct sonde_loss *l)
 	return l->end > l->begin ? ns_since(l->end, l->begin) : -1;
 }
 
-static int find_losses(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_losses(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		       struct error *err)
 {
 	(void)err;
-	for (int64_t row = 0; row < sonde_nr_losses(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_losses(history); row++) {
 		struct sonde_loss l;
 
-		sonde_loss_get(run, row, &l);
+		sonde_loss_get(history, row, &l);
 		if (!loss_is_in(&l, begin, end))
 			continue;
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(l.machine),
-				       cell_int(l.cpu),
-				       cell_int(l.begin),
-				       cell_int(loss_length(&l)),
-				       cell_int(l.events),
-			       });
+		rows_add(out, (union sonde_cell[]){
+				      cell_int(l.machine),
+				      cell_int(l.cpu),
+				      cell_int(l.begin),
+				      cell_int(loss_length(&l)),
+				      cell_int(l.events),
+			      });
 	}
 	return 0;
 }
@@ -134,27 +134,27 @@ static const struct sonde_column loss_columns[] = {
 	{"events", "EVENTS", SONDE_COL_INT, "lost events, -1 = nobody counted them"},
 };
 
-const struct analysis gap_analysis = {
-	{"gap", "Gaps", "times in which events of a CPU are missing", loss_columns,
-	 ARRAY_SIZE(loss_columns)},
-	find_losses,
+const struct table_def gap_table = {
+	.public = {"gap", "Gaps", "times in which events of a CPU are missing", loss_columns,
+		   ARRAY_SIZE(loss_columns)},
+	.find = find_losses,
 };
 
-static int find_left_out(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			 struct error *err)
+static int find_left_out(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			 ns_t end, struct error *err)
 {
 	(void)begin;
 	(void)end;
 	(void)err;
-	for (int64_t row = 0; row < sonde_nr_left_outs(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_left_outs(history); row++) {
 		struct sonde_left_out l;
 
-		sonde_left_out_get(run, row, &l);
-		facts_add(out, (union sonde_cell[]){
-				       cell_str(l.name),
-				       cell_str(l.path),
-				       cell_str(l.reason),
-			       });
+		sonde_left_out_get(history, row, &l);
+		rows_add(out, (union sonde_cell[]){
+				      cell_str(l.name),
+				      cell_str(l.path),
+				      cell_str(l.reason),
+			      });
 	}
 	return 0;
 }
@@ -165,28 +165,29 @@ static const struct sonde_column left_out_columns[] = {
 	{"reason", "REASON", SONDE_COL_STRING, "why it is not in this history"},
 };
 
-const struct analysis left_out_analysis = {
-	{"left_out", "Traces left out", "traces that were given, but are not in this history",
-	 left_out_columns, ARRAY_SIZE(left_out_columns)},
-	find_left_out,
+const struct table_def left_out_table = {
+	.public = {"left_out", "Traces left out",
+		   "traces that were given, but are not in this history", left_out_columns,
+		   ARRAY_SIZE(left_out_columns)},
+	.find = find_left_out,
 };
 
-static int find_problems(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			 struct error *err)
+static int find_problems(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			 ns_t end, struct error *err)
 {
 	(void)begin;
 	(void)end;
 	(void)err;
-	for (int64_t row = 0; row < sonde_nr_problems(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_problems(history); row++) {
 		struct sonde_problem p;
 
-		sonde_problem_get(run, row, &p);
-		facts_add(out, (union sonde_cell[]){
-				       cell_int(p.machine),
-				       cell_int(p.count),
-				       cell_str(p.text),
-				       cell_str(p.note ? "note" : "problem"),
-			       });
+		sonde_problem_get(history, row, &p);
+		rows_add(out, (union sonde_cell[]){
+				      cell_int(p.machine),
+				      cell_int(p.count),
+				      cell_str(p.text),
+				      cell_str(p.note ? "note" : "problem"),
+			      });
 	}
 	return 0;
 }
@@ -198,8 +199,8 @@ static const struct sonde_column problem_columns[] = {
 	{"kind", "KIND", SONDE_COL_STRING, "problem, or note: good to know, and no fault"},
 };
 
-const struct analysis problem_analysis = {
-	{"problem", "Problems", "what was wrong with the input, and what was done", problem_columns,
-	 ARRAY_SIZE(problem_columns)},
-	find_problems,
+const struct table_def problem_table = {
+	.public = {"problem", "Problems", "what was wrong with the input, and what was done",
+		   problem_columns, ARRAY_SIZE(problem_columns)},
+	.find = find_problems,
 };

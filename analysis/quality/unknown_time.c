@@ -7,25 +7,25 @@
 
 /* Of one physical CPU. */
 struct unseen_cpu {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	uint32_t runs; /* its attribute of that name */
 	int number;
 	ns_t begin, end; /* of the window */
 	ns_t to;	 /* until then nothing is known */
 };
 
-static bool is_known(const struct sonde_run *run, uint32_t value)
+static bool is_known(const struct sonde_history *history, uint32_t value)
 {
 	struct sonde_context c;
 
-	return !sonde_context_get(run, (int64_t)value - 1, &c) && c.mode != SONDE_MODE_UNKNOWN;
+	return !sonde_context_get(history, (int64_t)value - 1, &c) && c.mode != SONDE_MODE_UNKNOWN;
 }
 
 static bool go_on(const struct sonde_interval *i, void *data)
 {
 	struct unseen_cpu *c = data;
 
-	if (is_known(c->run, i->value))
+	if (is_known(c->history, i->value))
 		return false;
 	c->to = i->end;
 	return true;
@@ -35,7 +35,7 @@ static bool go_on(const struct sonde_interval *i, void *data)
 static ns_t unknown_until(struct unseen_cpu *c, ns_t from)
 {
 	c->to = from;
-	sonde_interval_walk(c->run, c->runs, from, sonde_run_end(c->run), go_on, c);
+	sonde_interval_walk(c->history, c->runs, from, sonde_history_end(c->history), go_on, c);
 	return c->to;
 }
 
@@ -45,9 +45,9 @@ static ns_t unknown_since(const struct unseen_cpu *c, ns_t to)
 	ns_t from = to;
 	struct sonde_interval i;
 
-	while (from > sonde_run_begin(c->run) &&
-	       !sonde_interval_at(c->run, c->runs, from - 1, &i) && i.begin < from &&
-	       !is_known(c->run, i.value))
+	while (from > sonde_history_begin(c->history) &&
+	       !sonde_interval_at(c->history, c->runs, from - 1, &i) && i.begin < from &&
+	       !is_known(c->history, i.value))
 		from = i.begin;
 	return from;
 }
@@ -69,7 +69,7 @@ static ns_t unknown_by_losses(struct unseen_cpu *c, const struct losses *losses,
 	for (size_t i = 0; i < losses->nr; i++) {
 		ns_t at;
 
-		sonde_loss_get(c->run, losses->list[i].at, &l);
+		sonde_loss_get(c->history, losses->list[i].at, &l);
 		at = l.begin > from ? l.begin : from;
 		if (at >= to)
 			break;
@@ -92,7 +92,7 @@ static ns_t lost_within(const struct unseen_cpu *c, const struct losses *losses,
 	ns_t sum = 0;
 
 	for (size_t i = 0; i < losses->nr && from < to; i++) {
-		sonde_loss_get(c->run, losses->list[i].at, &l);
+		sonde_loss_get(c->history, losses->list[i].at, &l);
 		if ((l.cpu >= 0 && l.cpu != c->number) || l.end <= from || l.begin >= to)
 			continue;
 		from = l.begin > from ? l.begin : from;
@@ -114,7 +114,7 @@ static void divide(struct unseen *out, ns_t *way, const struct unseen_cpu *c,
 
 static void add_cpu(struct unseen *out, struct unseen_cpu *c, const struct losses *losses)
 {
-	ns_t run_begin = sonde_run_begin(c->run), run_end = sonde_run_end(c->run);
+	ns_t run_begin = sonde_history_begin(c->history), run_end = sonde_history_end(c->history);
 	ns_t seen = unknown_until(c, run_begin);
 	ns_t gone = unknown_since(c, run_end);
 	ns_t from = unknown_since(c, c->begin);
@@ -129,18 +129,19 @@ static void add_cpu(struct unseen *out, struct unseen_cpu *c, const struct losse
 				       gone < c->end ? gone : c->end);
 }
 
-int unseen_find(struct unseen *out, struct sonde_run *run, ns_t begin, ns_t end, ns_t unknown_ns)
+int unseen_find(struct unseen *out, struct sonde_history *history, ns_t begin, ns_t end,
+		ns_t unknown_ns)
 {
 	struct losses losses;
-	int ret = losses_init(&losses, run, 0);
+	int ret = losses_init(&losses, history, 0);
 
 	*out = (struct unseen){0};
-	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
-		struct unseen_cpu c = {.run = run, .begin = begin, .end = end};
+	for (int64_t row = 0; row < sonde_nr_cpus(history) && !ret; row++) {
+		struct unseen_cpu c = {.history = history, .begin = begin, .end = end};
 		struct sonde_cpu cpu;
 
-		sonde_cpu_get(run, row, &cpu);
-		c.runs = sonde_attr_of_cpu(run, row, "runs");
+		sonde_cpu_get(history, row, &cpu);
+		c.runs = sonde_attr_of_cpu(history, row, "runs");
 		c.number = cpu.number;
 		if (cpu.machine == 0)
 			add_cpu(out, &c, &losses);

@@ -6,18 +6,19 @@
 
 /* ---- physical CPU -------------------------------------------------------------------------- */
 
-static bool cpu_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
+static bool cpu_cells(struct sonde_history *history, const struct usage_sum *u,
+		      union sonde_cell *cells)
 {
-	cells[0].i = sonde_find_cpu(run, 0, u->cpu);
+	cells[0].i = sonde_find_cpu(history, 0, u->cpu);
 	return true;
 }
 
-static int find_cpu_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			 struct error *err)
+static int find_cpu_time(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			 ns_t end, struct error *err)
 {
 	static const struct grouping g = {.nr_cells = 1, .nr_key = 1, .cells = cpu_cells};
 
-	return usage_group(out, run, begin, end, &g, err);
+	return usage_group(out, history, begin, end, &g, err);
 }
 
 static const struct sonde_column cpu_columns[] = {
@@ -25,30 +26,32 @@ static const struct sonde_column cpu_columns[] = {
 	USAGE_COLUMNS,
 };
 
-const struct analysis cpu_time_analysis = {
-	{"cpu_time", "CPU time by physical CPU", "what each physical CPU did, all layers together",
-	 cpu_columns, ARRAY_SIZE(cpu_columns)},
-	find_cpu_time,
+const struct table_def cpu_time_table = {
+	.public = {"cpu_time", "CPU time by physical CPU",
+		   "what each physical CPU did, all layers together", cpu_columns,
+		   ARRAY_SIZE(cpu_columns)},
+	.find = find_cpu_time,
 };
 
 /* ---- machine ------------------------------------------------------------------------------- */
 
-static bool machine_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
+static bool machine_cells(struct sonde_history *history, const struct usage_sum *u,
+			  union sonde_cell *cells)
 {
 	struct sonde_machine m;
 
-	sonde_machine_get(run, u->machine, &m);
+	sonde_machine_get(history, u->machine, &m);
 	cells[0].i = u->machine;
 	cells[1].i = m.level;
 	return true;
 }
 
-static int find_machine_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			     struct error *err)
+static int find_machine_time(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			     ns_t end, struct error *err)
 {
 	static const struct grouping g = {.nr_cells = 2, .nr_key = 1, .cells = machine_cells};
 
-	return usage_group(out, run, begin, end, &g, err);
+	return usage_group(out, history, begin, end, &g, err);
 }
 
 static const struct sonde_column machine_columns[] = {
@@ -57,31 +60,33 @@ static const struct sonde_column machine_columns[] = {
 	USAGE_COLUMNS,
 };
 
-const struct analysis machine_time_analysis = {
-	{"machine_time", "CPU time by machine",
-	 "time physical CPUs ran each machine's own code; a hypervisor's work for its guests is in "
-	 "the column of that name",
-	 machine_columns, ARRAY_SIZE(machine_columns)},
-	find_machine_time,
+const struct table_def machine_time_table = {
+	.public =
+		{"machine_time", "CPU time by machine",
+		 "time physical CPUs ran each machine's own code; a hypervisor's work for its guests is in "
+		 "the column of that name",
+		 machine_columns, ARRAY_SIZE(machine_columns)},
+	.find = find_machine_time,
 };
 
 /* ---- level --------------------------------------------------------------------------------- */
 
-static bool level_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
+static bool level_cells(struct sonde_history *history, const struct usage_sum *u,
+			union sonde_cell *cells)
 {
 	struct sonde_machine m;
 
-	sonde_machine_get(run, u->machine, &m);
+	sonde_machine_get(history, u->machine, &m);
 	cells[0].i = m.level;
 	return true;
 }
 
-static int find_level_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			   struct error *err)
+static int find_level_time(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			   ns_t end, struct error *err)
 {
 	static const struct grouping g = {.nr_cells = 1, .nr_key = 1, .cells = level_cells};
 
-	return usage_group(out, run, begin, end, &g, err);
+	return usage_group(out, history, begin, end, &g, err);
 }
 
 static const struct sonde_column level_columns[] = {
@@ -89,23 +94,24 @@ static const struct sonde_column level_columns[] = {
 	USAGE_COLUMNS,
 };
 
-const struct analysis level_time_analysis = {
-	{"level_time", "CPU time by level",
-	 "time physical CPUs ran code of each level; the hypervisor's work is its own level's, for the "
-	 "levels inside",
-	 level_columns, ARRAY_SIZE(level_columns)},
-	find_level_time,
+const struct table_def level_time_table = {
+	.public =
+		{"level_time", "CPU time by level",
+		 "time physical CPUs ran code of each level; the hypervisor's work is its own level's, for the "
+		 "levels inside",
+		 level_columns, ARRAY_SIZE(level_columns)},
+	.find = find_level_time,
 };
 
 /* ---- container ----------------------------------------------------------------------------- */
 
-static bool container_cells(struct sonde_run *run, const struct usage_sum *u,
+static bool container_cells(struct sonde_history *history, const struct usage_sum *u,
 			    union sonde_cell *cells)
 {
 	struct sonde_thread t;
 	struct sonde_pid_ns ns;
 
-	if (sonde_thread_get(run, u->thread, &t) || sonde_pid_ns_get(run, t.pid_ns, &ns))
+	if (sonde_thread_get(history, u->thread, &t) || sonde_pid_ns_get(history, t.pid_ns, &ns))
 		return false;
 	if (!ns.level)
 		return false;
@@ -115,12 +121,12 @@ static bool container_cells(struct sonde_run *run, const struct usage_sum *u,
 	return true;
 }
 
-static int find_container_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			       struct error *err)
+static int find_container_time(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			       ns_t end, struct error *err)
 {
 	static const struct grouping g = {.nr_cells = 3, .nr_key = 1, .cells = container_cells};
 
-	return usage_group(out, run, begin, end, &g, err);
+	return usage_group(out, history, begin, end, &g, err);
 }
 
 static const struct sonde_column container_columns[] = {
@@ -130,18 +136,20 @@ static const struct sonde_column container_columns[] = {
 	USAGE_COLUMNS,
 };
 
-const struct analysis container_time_analysis = {
-	{"container_time", "CPU time by container",
-	 "threads whose innermost PID namespace is not their machine's first; those of nested "
-	 "containers count for the inner one",
-	 container_columns, ARRAY_SIZE(container_columns)},
-	find_container_time,
+const struct table_def container_time_table = {
+	.public =
+		{"container_time", "CPU time by container",
+		 "threads whose innermost PID namespace is not their machine's first; those of nested "
+		 "containers count for the inner one",
+		 container_columns, ARRAY_SIZE(container_columns)},
+	.find = find_container_time,
 };
 
 /* ---- process and thread -------------------------------------------------------------------- */
 
 /* Not every thread's process is known: those count one by one. */
-static bool process_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
+static bool process_cells(struct sonde_history *history, const struct usage_sum *u,
+			  union sonde_cell *cells)
 {
 	struct sonde_thread t;
 	struct sonde_thread leader;
@@ -152,7 +160,7 @@ static bool process_cells(struct sonde_run *run, const struct usage_sum *u, unio
 	cells[2].i = -1;
 	cells[3].s = "";
 	cells[4].i = -1;
-	if (sonde_thread_get(run, u->thread, &t))
+	if (sonde_thread_get(history, u->thread, &t))
 		return true;
 	cells[3].s = t.tid ? t.comm : "idle";
 	cells[4].i = t.pid_ns;
@@ -161,23 +169,23 @@ static bool process_cells(struct sonde_run *run, const struct usage_sum *u, unio
 		return true;
 	}
 	cells[1].i = t.tid ? t.pid : 0;
-	leader_row = sonde_find_thread(run, t.machine, cells[1].i, t.begin);
-	if (t.tid && !sonde_thread_get(run, leader_row, &leader)) {
+	leader_row = sonde_find_thread(history, t.machine, cells[1].i, t.begin);
+	if (t.tid && !sonde_thread_get(history, leader_row, &leader)) {
 		cells[3].s = leader.comm;
 		cells[4].i = leader.pid_ns;
 	}
 	return true;
 }
 
-static int find_process_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			     struct error *err)
+static int find_process_time(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			     ns_t end, struct error *err)
 {
 	static const struct grouping g = {.nr_cells = 5, .nr_key = 3, .cells = process_cells};
 
 	/* From here on every thread is found, or is not there. */
-	if (sonde_find_thread(run, 0, 0, begin) == -ENOMEM)
+	if (sonde_find_thread(history, 0, 0, begin) == -ENOMEM)
 		return fail(err, -ENOMEM, "out of memory");
-	return usage_group(out, run, begin, end, &g, err);
+	return usage_group(out, history, begin, end, &g, err);
 }
 
 static const struct sonde_column process_columns[] = {
@@ -190,26 +198,27 @@ static const struct sonde_column process_columns[] = {
 	USAGE_COLUMNS,
 };
 
-const struct analysis process_time_analysis = {
-	{"process_time", "CPU time by process", "all threads of a process together",
-	 process_columns, ARRAY_SIZE(process_columns)},
-	find_process_time,
+const struct table_def process_time_table = {
+	.public = {"process_time", "CPU time by process", "all threads of a process together",
+		   process_columns, ARRAY_SIZE(process_columns)},
+	.find = find_process_time,
 };
 
-static bool thread_cells(struct sonde_run *run, const struct usage_sum *u, union sonde_cell *cells)
+static bool thread_cells(struct sonde_history *history, const struct usage_sum *u,
+			 union sonde_cell *cells)
 {
-	(void)run;
+	(void)history;
 	cells[0].i = u->machine;
 	cells[1].i = u->thread;
 	return true;
 }
 
-static int find_thread_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			    struct error *err)
+static int find_thread_time(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			    ns_t end, struct error *err)
 {
 	static const struct grouping g = {.nr_cells = 2, .nr_key = 2, .cells = thread_cells};
 
-	return usage_group(out, run, begin, end, &g, err);
+	return usage_group(out, history, begin, end, &g, err);
 }
 
 static const struct sonde_column thread_columns[] = {
@@ -218,8 +227,8 @@ static const struct sonde_column thread_columns[] = {
 	USAGE_COLUMNS,
 };
 
-const struct analysis thread_time_analysis = {
-	{"thread_time", "CPU time by thread", "each thread on its own", thread_columns,
-	 ARRAY_SIZE(thread_columns)},
-	find_thread_time,
+const struct table_def thread_time_table = {
+	.public = {"thread_time", "CPU time by thread", "each thread on its own", thread_columns,
+		   ARRAY_SIZE(thread_columns)},
+	.find = find_thread_time,
 };

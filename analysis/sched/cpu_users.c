@@ -57,7 +57,7 @@ static int follow(struct piece *piece);
 /* A CPU's row may name a machine that there is none of. */
 static unsigned parent_of(const struct cpu_users *u, unsigned machine)
 {
-	return machine < sonde_nr_machines(u->run) ? (unsigned)u->parents[machine] : 0;
+	return machine < sonde_nr_machines(u->history) ? (unsigned)u->parents[machine] : 0;
 }
 
 /* As far as the piece goes, on the CPU of its parent. */
@@ -102,8 +102,9 @@ static bool step_out(const struct sonde_interval *i, void *data)
 	}
 	off.from = outer.from;
 	off.to = outer.to;
-	piece->ret = strip_walk(&off.users->strips, off.users->run->cpu_attrs[off.row][CPU_STATE],
-				off.from, off.to, step_out_off, &off);
+	piece->ret =
+		strip_walk(&off.users->strips, off.users->history->cpu_attrs[off.row][CPU_STATE],
+			   off.from, off.to, step_out_off, &off);
 	if (!piece->ret)
 		piece->ret = off.ret;
 	return !piece->ret && !*piece->stop;
@@ -111,8 +112,8 @@ static bool step_out(const struct sonde_interval *i, void *data)
 
 static int follow(struct piece *piece)
 {
-	struct sonde_run *run = piece->users->run;
-	int64_t row = piece->row = sonde_find_cpu(run, piece->machine, piece->cpu);
+	struct sonde_history *history = piece->users->history;
+	int64_t row = piece->row = sonde_find_cpu(history, piece->machine, piece->cpu);
 	int ret;
 
 	if (row < 0) {
@@ -120,9 +121,9 @@ static int follow(struct piece *piece)
 		return 0;
 	}
 	if (piece->machine == 0)
-		return tell_physical(piece, run->cpu_attrs[row][CPU_RUNS]);
-	ret = strip_walk(&piece->users->strips, run->cpu_attrs[row][CPU_ON], piece->from, piece->to,
-			 step_out, piece);
+		return tell_physical(piece, history->cpu_attrs[row][CPU_RUNS]);
+	ret = strip_walk(&piece->users->strips, history->cpu_attrs[row][CPU_ON], piece->from,
+			 piece->to, step_out, piece);
 	return ret ? ret : piece->ret;
 }
 
@@ -184,7 +185,7 @@ struct adding {
 	void *data;
 };
 
-/* This is where most of the time goes that facts take of what had the CPUs.  Behind the last
+/* This is where most of the time goes that rows take of what had the CPUs.  Behind the last
  * interval stands where it ends, which is @run->to or later. */
 unsigned cpu_run_add(const struct cpu_run *run, ns_t until, const struct culprits *culprits,
 		     struct use_sums *out)
@@ -255,7 +256,7 @@ static int when_on(struct cpu_users *u, attr_t state, struct sonde_interval off,
 
 int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t)
 {
-	const attr_t *attrs = vcpu < 0 ? NULL : u->run->cpu_attrs[vcpu];
+	const attr_t *attrs = vcpu < 0 ? NULL : u->history->cpu_attrs[vcpu];
 	struct sonde_interval i;
 	int ret = attrs ? strip_at(&u->strips, attrs[CPU_STATE], t, &i) : -ENOENT;
 
@@ -269,20 +270,20 @@ int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t)
 }
 
 /* What a physical CPU runs; ATTR_NONE for others. */
-static attr_t physical_runs(const struct sonde_run *run, int64_t row)
+static attr_t physical_runs(const struct sonde_history *history, int64_t row)
 {
 	struct sonde_cpu cpu;
 
-	sonde_cpu_get(run, row, &cpu);
-	return cpu_is_physical(&cpu) ? run->cpu_attrs[row][CPU_RUNS] : ATTR_NONE;
+	sonde_cpu_get(history, row, &cpu);
+	return cpu_is_physical(&cpu) ? history->cpu_attrs[row][CPU_RUNS] : ATTR_NONE;
 }
 
 int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end)
 {
 	int ret = 0;
 
-	for (int64_t row = 0; row < sonde_nr_cpus(u->run) && !ret; row++) {
-		attr_t runs = physical_runs(u->run, row);
+	for (int64_t row = 0; row < sonde_nr_cpus(u->history) && !ret; row++) {
+		attr_t runs = physical_runs(u->history, row);
 
 		if (runs != ATTR_NONE)
 			ret = strip_hold(&u->strips, runs, begin, end);
@@ -294,8 +295,8 @@ ns_t cpu_users_held(struct cpu_users *u, ns_t begin)
 {
 	ns_t held = NS_MAX;
 
-	for (int64_t row = 0; row < sonde_nr_cpus(u->run); row++) {
-		attr_t runs = physical_runs(u->run, row);
+	for (int64_t row = 0; row < sonde_nr_cpus(u->history); row++) {
+		attr_t runs = physical_runs(u->history, row);
 		ns_t end = runs == ATTR_NONE ? NS_MAX : strip_held(&u->strips, runs, begin);
 
 		held = end < held ? end : held;
@@ -303,22 +304,22 @@ ns_t cpu_users_held(struct cpu_users *u, ns_t begin)
 	return held;
 }
 
-static int make(struct cpu_users *u, struct sonde_run *run)
+static int make(struct cpu_users *u, struct sonde_history *history)
 {
-	int ret = culprits_get(&u->culprits, run);
+	int ret = culprits_get(&u->culprits, history);
 
 	if (ret)
 		return ret;
-	u->run = u->strips.run = run;
+	u->history = u->strips.history = history;
 	if (use_sums_init(&u->sums, u->culprits))
 		return -ENOMEM;
-	u->parents = calloc((size_t)sonde_nr_machines(run) + 1, sizeof(*u->parents));
+	u->parents = calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*u->parents));
 	if (!u->parents)
 		return -ENOMEM;
-	for (int64_t row = 0; row < sonde_nr_machines(run); row++) {
+	for (int64_t row = 0; row < sonde_nr_machines(history); row++) {
 		struct sonde_machine m;
 
-		sonde_machine_get(run, row, &m);
+		sonde_machine_get(history, row, &m);
 		u->parents[row] = m.parent;
 	}
 	return 0;
@@ -336,9 +337,9 @@ static void release(struct kept *kept)
 
 static const struct kept_kind kind = {release};
 
-int cpu_users_get(struct cpu_users **out, struct sonde_run *run)
+int cpu_users_get(struct cpu_users **out, struct sonde_history *history)
 {
-	struct cpu_users *u = kept_find(run, &kind);
+	struct cpu_users *u = kept_find(history, &kind);
 
 	*out = u;
 	if (u)
@@ -346,11 +347,11 @@ int cpu_users_get(struct cpu_users **out, struct sonde_run *run)
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return -ENOMEM;
-	if (make(u, run)) {
+	if (make(u, history)) {
 		release(&u->kept);
 		return -ENOMEM;
 	}
-	kept_set(run, &kind, &u->kept);
+	kept_set(history, &kind, &u->kept);
 	*out = u;
 	return 0;
 }

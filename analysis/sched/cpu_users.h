@@ -12,11 +12,12 @@
  * A vCPU's CPU is the one of its parent that its thread is on, lost, or waits for; that
  * may be a vCPU itself, so this goes outwards to the physical one.
  *
- * All analyses of a run ask the same one, so that what one has read the next need not read again.
+ * All analyses of a history ask the same one, so that what one has read the next need not read
+ * again.
  */
 struct cpu_users {
 	struct kept kept;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct strips strips;
 	int *parents; /* owned, per machine: the one that it runs in */
 	const struct culprits *culprits;
@@ -59,8 +60,8 @@ static inline void cpu_run_skip(struct cpu_run *run, unsigned nr)
 unsigned cpu_run_add(const struct cpu_run *run, ns_t until, const struct culprits *culprits,
 		     struct use_sums *sums);
 
-/* The run's own, made when first asked for; it goes with the run.  0 or -ENOMEM. */
-int cpu_users_get(struct cpu_users **out, struct sonde_run *run);
+/* The history's own, made when first asked for; it goes with the history.  0 or -ENOMEM. */
+int cpu_users_get(struct cpu_users **out, struct sonde_history *history);
 
 /* Who had CPU @number of @machine in [from, to); @each returns false to stop.  It must not ask for
  * what ran on a physical CPU.  Negative @number: the CPU is not known. */

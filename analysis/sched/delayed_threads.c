@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kept which thread from running, by thread_waits.h's sums and preemption.h's scan. */
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "analysis/keyed.h"
 #include "analysis/sched/preemption.h"
 #include "analysis/sched/thread_waits.h"
@@ -19,10 +19,10 @@ struct delay {
 };
 
 struct delays {
-	struct facts_log log;
+	struct rows_log log;
 	struct delay *list; /* owned */
 	size_t nr, room;
-	const struct sonde_thread *threads; /* the run's */
+	const struct sonde_thread *threads; /* the history's */
 	ns_t window_ns;
 };
 
@@ -127,7 +127,7 @@ enum delay_column {
 	LONGEST_AT
 };
 
-static union sonde_cell delay_cell(const struct facts_log *log, size_t row, unsigned column)
+static union sonde_cell delay_cell(const struct rows_log *log, size_t row, unsigned column)
 {
 	const struct delays *all = (const struct delays *)log;
 	const struct delay *d = &all->list[row];
@@ -159,7 +159,7 @@ static union sonde_cell delay_cell(const struct facts_log *log, size_t row, unsi
 	return cell_int(-1);
 }
 
-static void delays_release(struct facts_log *log)
+static void delays_release(struct rows_log *log)
 {
 	struct delays *d = (struct delays *)log;
 
@@ -167,24 +167,24 @@ static void delays_release(struct facts_log *log)
 	free(d);
 }
 
-static int sum_delays(struct sums *s, struct sonde_run *run, ns_t begin, ns_t end,
+static int sum_delays(struct sums *s, struct sonde_history *history, ns_t begin, ns_t end,
 		      struct error *err)
 {
 	const struct thread_waits *waits;
-	int ret = thread_waits_get(&waits, run, begin, end, err);
+	int ret = thread_waits_get(&waits, history, begin, end, err);
 
 	if (ret)
 		return ret;
 	add_waits(s, waits);
-	return s->no_memory ? 0 : preemption_sum(run, begin, end, add_preemption, s, err);
+	return s->no_memory ? 0 : preemption_sum(history, begin, end, add_preemption, s, err);
 }
 
-static int find_delays(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_delays(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		       struct error *err)
 {
 	struct delays *d = calloc(1, sizeof(*d));
-	struct sums s = {.to = d, .victim = {.run = run, .thread = -1}};
-	int ret = d && run_threads(run) ? culprits_get(&s.culprits, run) : -ENOMEM;
+	struct sums s = {.to = d, .victim = {.history = history, .thread = -1}};
+	int ret = d && query_threads(history) ? culprits_get(&s.culprits, history) : -ENOMEM;
 
 	if (!ret)
 		ret = memo_init(&s.memo, s.culprits->nr);
@@ -192,15 +192,15 @@ static int find_delays(struct sonde_facts *out, struct sonde_run *run, ns_t begi
 		free(d);
 		return fail(err, ret, "out of memory");
 	}
-	d->log = (struct facts_log){delay_cell, delays_release};
-	d->threads = run_threads(run);
+	d->log = (struct rows_log){delay_cell, delays_release};
+	d->threads = query_threads(history);
 	d->window_ns = end - begin;
-	ret = sum_delays(&s, run, begin, end, err);
+	ret = sum_delays(&s, history, begin, end, err);
 	map_release(&s.by_key);
 	memo_release(&s.memo);
-	facts_set_log(out, &d->log, d->nr);
+	rows_set_log(out, &d->log, d->nr);
 	out->no_memory |= s.no_memory;
-	facts_sort(out, "total");
+	rows_sort(out, "total");
 	return ret;
 }
 
@@ -224,9 +224,10 @@ static const struct sonde_column columns[] = {
 	[LONGEST_AT] = {"longest_at", "LONGEST AT", SONDE_COL_TIME, "when that was"},
 };
 
-const struct analysis thread_delay_analysis = {
-	{"thread_delay", "Run-queue delay of threads, by culprit",
-	 "time in which a thread was runnable and did not run, by what its physical CPU ran",
-	 columns, ARRAY_SIZE(columns)},
-	find_delays,
+const struct table_def thread_delay_table = {
+	.public =
+		{"thread_delay", "Run-queue delay of threads, by culprit",
+		 "time in which a thread was runnable and did not run, by what its physical CPU ran",
+		 columns, ARRAY_SIZE(columns)},
+	.find = find_delays,
 };

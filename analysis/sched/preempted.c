@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who preempted whom: the tables made from preemption.h's sums, and the time of each vCPU. */
 #include "analysis/culprit.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "analysis/keyed.h"
 #include "analysis/sched/preemption.h"
 #include "model/context.h"
@@ -67,7 +67,7 @@ static bool add_uses(const struct preemption *p, const struct preemption_use *us
 }
 
 /* The row without the victim's column when victims are not told apart. */
-static void add_pair(struct sonde_facts *out, const struct pairs *ps, size_t at, ns_t length)
+static void add_pair(struct sonde_rows *out, const struct pairs *ps, size_t at, ns_t length)
 {
 	const int64_t *key = keyed_cells(&ps->keys, at);
 	const struct pair *p = keyed_sum_at(&ps->keys, at);
@@ -83,40 +83,40 @@ static void add_pair(struct sonde_facts *out, const struct pairs *ps, size_t at,
 	row[n++] = cell_int(p->count);
 	row[n++] = cell_int(p->longest_ns);
 	row[n++] = cell_int(p->longest_at);
-	facts_add(out, row);
+	rows_add(out, row);
 }
 
-static int sum_pairs(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int sum_pairs(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		     bool by_victim, struct error *err)
 {
 	struct pairs ps = {.keys = {.nr_cells = PAIR_NR_CELLS, .sum_bytes = sizeof(struct pair)},
 			   .by_victim = by_victim};
-	int ret = culprits_get(&ps.culprits, run);
+	int ret = culprits_get(&ps.culprits, history);
 
 	if (!ret)
 		ret = memo_init(&ps.memo, ps.culprits->nr);
 	if (ret)
 		return fail(err, ret, "out of memory");
-	ret = preemption_sum(run, begin, end, add_uses, &ps, err);
+	ret = preemption_sum(history, begin, end, add_uses, &ps, err);
 	out->no_memory = ps.no_memory;
 	for (size_t i = 0; i < ps.keys.nr && !ret; i++)
 		add_pair(out, &ps, i, end - begin);
 	keyed_release(&ps.keys);
 	memo_release(&ps.memo);
-	facts_sort(out, "total");
+	rows_sort(out, "total");
 	return ret;
 }
 
-static int find_pairs(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_pairs(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		      struct error *err)
 {
-	return sum_pairs(out, run, begin, end, false, err);
+	return sum_pairs(out, history, begin, end, false, err);
 }
 
-static int find_victims(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_victims(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 			struct error *err)
 {
-	return sum_pairs(out, run, begin, end, true, err);
+	return sum_pairs(out, history, begin, end, true, err);
 }
 
 /* clang-format off */
@@ -139,29 +139,31 @@ static const struct sonde_column victim_columns[] = {
 	CULPRIT_COLUMNS,
 };
 
-const struct analysis preemption_analysis = {
-	{"preemption", "Steal time of vCPUs, by culprit",
-	 "time in which a vCPU was runnable and did not run, by what its physical CPU ran",
-	 pair_columns, ARRAY_SIZE(pair_columns)},
-	find_pairs,
+const struct table_def preemption_table = {
+	.public =
+		{"preemption", "Steal time of vCPUs, by culprit",
+		 "time in which a vCPU was runnable and did not run, by what its physical CPU ran",
+		 pair_columns, ARRAY_SIZE(pair_columns)},
+	.find = find_pairs,
 };
 
-const struct analysis preemption_victim_analysis = {
-	{"preemption_victim", "Steal time of guest threads, by culprit",
-	 "the same, for each guest thread that would have run; \"idle\": the vCPU had been woken, "
-	 "and its guest was about to find out what for",
-	 victim_columns, ARRAY_SIZE(victim_columns)},
-	find_victims,
+const struct table_def preemption_victim_table = {
+	.public =
+		{"preemption_victim", "Steal time of guest threads, by culprit",
+		 "the same, for each guest thread that would have run; \"idle\": the vCPU had been woken, "
+		 "and its guest was about to find out what for",
+		 victim_columns, ARRAY_SIZE(victim_columns)},
+	.find = find_victims,
 };
 
 /* ---- each vCPU's time ---------------------------------------------------------------------- */
 
 /* What a vCPU lost because those that it was on did not run. */
-static ns_t inherited_by(const struct sonde_facts *states, int64_t vcpu)
+static ns_t inherited_by(const struct sonde_rows *states, int64_t vcpu)
 {
-	int64_t row = facts_find_rising(states, "vcpu", vcpu);
+	int64_t row = rows_find_rising(states, "vcpu", vcpu);
 
-	return row < 0 ? 0 : facts_named(states, (size_t)row, "inherited_steal").i;
+	return row < 0 ? 0 : rows_named(states, (size_t)row, "inherited_steal").i;
 }
 
 struct state_sums {
@@ -180,56 +182,56 @@ static bool add_state(const struct sonde_interval *i, void *data)
 	return true;
 }
 
-static int vcpu_row(struct sonde_facts *out, struct cpu_users *users,
-		    const struct sonde_facts *states, int64_t vcpu, ns_t begin, ns_t end)
+static int vcpu_row(struct sonde_rows *out, struct cpu_users *users,
+		    const struct sonde_rows *states, int64_t vcpu, ns_t begin, ns_t end)
 {
 	struct state_sums sums = {.begin = begin, .end = end};
 	ns_t inherited = inherited_by(states, vcpu), lost;
 	const ns_t *per_state = sums.per_state;
-	struct sonde_run *run = users->run;
+	struct sonde_history *history = users->history;
 	ns_t unknown_ns;
 	struct sonde_machine m;
 	struct sonde_cpu cpu;
-	int ret = strip_scan(&users->strips, run->cpu_attrs[vcpu][CPU_STATE], begin, end, add_state,
-			     &sums);
+	int ret = strip_scan(&users->strips, history->cpu_attrs[vcpu][CPU_STATE], begin, end,
+			     add_state, &sums);
 
 	if (ret)
 		return ret;
-	sonde_cpu_get(run, vcpu, &cpu);
-	sonde_machine_get(run, cpu.machine, &m);
+	sonde_cpu_get(history, vcpu, &cpu);
+	sonde_machine_get(history, cpu.machine, &m);
 	unknown_ns = per_state[VCPU_UNKNOWN] + per_state[VCPU_NONE];
 	lost = per_state[VCPU_PREEMPTED] + inherited;
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(vcpu),
-			       cell_int(m.parent),
-			       cell_int(per_state[VCPU_ON_CPU]),
-			       cell_int(per_state[VCPU_PREEMPTED]),
-			       cell_int(per_state[VCPU_WAITING]),
-			       cell_int(per_state[VCPU_GONE]),
-			       cell_int(unknown_ns),
-			       cell_int(share_ppm(per_state[VCPU_PREEMPTED], end - begin)),
-			       cell_int(inherited),
-			       cell_int(lost),
-			       cell_int(share_ppm(lost, end - begin)),
-		       });
+	rows_add(out, (union sonde_cell[]){
+			      cell_int(vcpu),
+			      cell_int(m.parent),
+			      cell_int(per_state[VCPU_ON_CPU]),
+			      cell_int(per_state[VCPU_PREEMPTED]),
+			      cell_int(per_state[VCPU_WAITING]),
+			      cell_int(per_state[VCPU_GONE]),
+			      cell_int(unknown_ns),
+			      cell_int(share_ppm(per_state[VCPU_PREEMPTED], end - begin)),
+			      cell_int(inherited),
+			      cell_int(lost),
+			      cell_int(share_ppm(lost, end - begin)),
+		      });
 	return 0;
 }
 
-static int find_vcpu_time(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			  struct error *err)
+static int find_vcpu_time(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			  ns_t end, struct error *err)
 {
-	struct sonde_facts *states;
+	struct sonde_rows *states;
 	struct cpu_users *users;
-	int ret = analysis_facts(&states, run, &vcpu_state_analysis, begin, end, err);
+	int ret = table_rows(&states, history, &vcpu_state_table, begin, end, err);
 
 	if (ret)
 		return ret;
-	ret = cpu_users_get(&users, run);
-	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret; row++) {
-		if (run->cpu_attrs[row][CPU_STATE] != ATTR_NONE)
+	ret = cpu_users_get(&users, history);
+	for (int64_t row = 0; row < sonde_nr_cpus(history) && !ret; row++) {
+		if (history->cpu_attrs[row][CPU_STATE] != ATTR_NONE)
 			ret = vcpu_row(out, users, states, row, begin, end);
 	}
-	sonde_facts_free(states);
+	sonde_rows_free(states);
 	return ret ? fail(err, ret, "cannot sum up a vCPU's states: %s", strerror(-ret)) : 0;
 }
 
@@ -251,8 +253,9 @@ static const struct sonde_column vcpu_columns[] = {
 	{"total_steal_share", "TOTAL SHARE", SONDE_COL_PPM, "of the window's length"},
 };
 
-const struct analysis vcpu_time_analysis = {
-	{"vcpu_time", "Time of vCPUs", "the five states of a vCPU add up to the window's length",
-	 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
-	find_vcpu_time,
+const struct table_def vcpu_time_table = {
+	.public = {"vcpu_time", "Time of vCPUs",
+		   "the five states of a vCPU add up to the window's length", vcpu_columns,
+		   ARRAY_SIZE(vcpu_columns)},
+	.find = find_vcpu_time,
 };

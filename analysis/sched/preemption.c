@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct scan {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct cpu_users *users;
 	ns_t begin, end;
 	struct preemption p;
@@ -32,7 +32,7 @@ static bool known_at(struct scan *s, attr_t attr, ns_t t, struct sonde_interval 
 
 static void tell_part(struct scan *s)
 {
-	const attr_t *attrs = s->run->cpu_attrs[s->p.vcpu];
+	const attr_t *attrs = s->history->cpu_attrs[s->p.vcpu];
 	struct sonde_interval task = {0};
 
 	s->p.victim = -1;
@@ -65,7 +65,7 @@ static bool is_exact(uint32_t off)
  */
 static ns_t find_why(struct scan *s, const struct sonde_interval *i, ns_t from)
 {
-	const attr_t *attrs = s->run->cpu_attrs[s->p.vcpu];
+	const attr_t *attrs = s->history->cpu_attrs[s->p.vcpu];
 	struct sonde_interval off;
 	uint32_t before = s->last.value;
 
@@ -96,7 +96,7 @@ bool victim_counts(struct victim *v, const struct preemption *p)
 		struct sonde_thread t;
 
 		v->thread = p->victim;
-		v->counts = !sonde_thread_get(v->run, p->victim, &t) && t.tid && t.vcpu < 0;
+		v->counts = !sonde_thread_get(v->history, p->victim, &t) && t.tid && t.vcpu < 0;
 	}
 	return v->counts;
 }
@@ -126,8 +126,8 @@ static void set_vcpu(struct scan *s, int64_t vcpu)
 	struct sonde_machine m;
 	struct sonde_cpu cpu;
 
-	sonde_cpu_get(s->run, vcpu, &cpu);
-	sonde_machine_get(s->run, cpu.machine, &m);
+	sonde_cpu_get(s->history, vcpu, &cpu);
+	sonde_machine_get(s->history, cpu.machine, &m);
 	s->last = (struct sonde_interval){.end = NS_MIN};
 	s->p.vcpu = vcpu;
 	s->p.machine = (unsigned)m.parent;
@@ -137,8 +137,8 @@ static int scan_vcpus(struct scan *s)
 {
 	int ret = 0;
 
-	for (int64_t row = 0; row < sonde_nr_cpus(s->run) && !ret && !s->stop; row++) {
-		attr_t state = s->run->cpu_attrs[row][CPU_STATE];
+	for (int64_t row = 0; row < sonde_nr_cpus(s->history) && !ret && !s->stop; row++) {
+		attr_t state = s->history->cpu_attrs[row][CPU_STATE];
 
 		if (state == ATTR_NONE)
 			continue;
@@ -158,14 +158,15 @@ static int scan_run(struct scan *s, struct error *err)
 	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;
 }
 
-int preemption_parts(struct sonde_run *run, ns_t begin, ns_t end,
+int preemption_parts(struct sonde_history *history, ns_t begin, ns_t end,
 		     bool (*each)(const struct preemption *p, void *data), void *data,
 		     struct error *err)
 {
-	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
-	int ret = cpu_users_get(&s.users, run);
+	struct scan s = {
+		.history = history, .begin = begin, .end = end, .each = each, .data = data};
+	int ret = cpu_users_get(&s.users, history);
 
-	s.log = ret ? NULL : preemption_log_get(run, begin, end);
+	s.log = ret ? NULL : preemption_log_get(history, begin, end);
 	if (!s.log)
 		return fail(err, -ENOMEM, "out of memory");
 	if (!s.log->has_parts)
@@ -175,17 +176,18 @@ int preemption_parts(struct sonde_run *run, ns_t begin, ns_t end,
 	return 0;
 }
 
-int preemption_parts_of(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
+int preemption_parts_of(struct sonde_history *history, int64_t vcpu, ns_t begin, ns_t end,
 			bool (*each)(const struct preemption *p, void *data), void *data)
 {
-	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
-	int ret = cpu_users_get(&s.users, run);
+	struct scan s = {
+		.history = history, .begin = begin, .end = end, .each = each, .data = data};
+	int ret = cpu_users_get(&s.users, history);
 
 	if (ret)
 		return ret;
 	set_vcpu(&s, vcpu);
-	return strip_scan(&s.users->strips, run->cpu_attrs[vcpu][CPU_STATE], begin, end, each_state,
-			  &s);
+	return strip_scan(&s.users->strips, history->cpu_attrs[vcpu][CPU_STATE], begin, end,
+			  each_state, &s);
 }
 
 /* ---- with what ran ------------------------------------------------------------------------- */
@@ -221,16 +223,16 @@ static int cannot_read(int ret, struct error *err)
 	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", strerror(-ret)) : 0;
 }
 
-int preemption_runs(struct sonde_run *run, ns_t begin, ns_t end,
+int preemption_runs(struct sonde_history *history, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, const struct cpu_run *r, void *data),
 		    void *data, struct error *err)
 {
 	struct runs r = {.each = each, .data = data};
-	int ret = cpu_users_get(&r.users, run);
+	int ret = cpu_users_get(&r.users, history);
 
 	if (ret)
 		return fail(err, ret, "out of memory");
-	ret = preemption_parts(run, begin, end, runs_of_part, &r, err);
+	ret = preemption_parts(history, begin, end, runs_of_part, &r, err);
 	return ret ? ret : cannot_read(r.ret, err);
 }
 
@@ -249,13 +251,14 @@ static bool uses_of_part(const struct preemption *p, void *data)
 	return !u->ret;
 }
 
-int preemption_uses(struct sonde_run *run, const struct preemption *p, ns_t begin, ns_t end,
+int preemption_uses(struct sonde_history *history, const struct preemption *p, ns_t begin, ns_t end,
 		    bool (*each)(const struct cpu_use *use, void *data), void *data)
 {
 	const struct sonde_interval i = {p->begin, p->end, VCPU_PREEMPTED};
 	struct uses u = {.each = each, .data = data};
-	struct scan s = {.run = run, .begin = begin, .end = end, .each = uses_of_part, .data = &u};
-	int ret = cpu_users_get(&s.users, run);
+	struct scan s = {
+		.history = history, .begin = begin, .end = end, .each = uses_of_part, .data = &u};
+	int ret = cpu_users_get(&s.users, history);
 
 	if (ret)
 		return ret;
@@ -289,13 +292,13 @@ static bool each_piece(const struct preemption *whole, const struct cpu_run *r, 
 	return true;
 }
 
-int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
+int preemption_scan(struct sonde_history *history, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, void *data), void *data,
 		    struct error *err)
 {
 	struct pieces pieces = {each, data};
 
-	return preemption_runs(run, begin, end, each_piece, &pieces, err);
+	return preemption_runs(history, begin, end, each_piece, &pieces, err);
 }
 
 /* ---- summed up ----------------------------------------------------------------------------- */
@@ -328,14 +331,14 @@ static bool sum_part(const struct preemption *p, void *data)
 	return !s->ret;
 }
 
-static int sum_all(struct preemption_log *log, struct sonde_run *run, struct error *err)
+static int sum_all(struct preemption_log *log, struct sonde_history *history, struct error *err)
 {
 	struct sums s = {.log = log};
-	int ret = cpu_users_get(&s.users, run);
+	int ret = cpu_users_get(&s.users, history);
 
 	if (ret)
 		return fail(err, ret, "out of memory");
-	ret = preemption_parts(run, log->begin, log->end, sum_part, &s, err);
+	ret = preemption_parts(history, log->begin, log->end, sum_part, &s, err);
 	if (!ret)
 		ret = cannot_read(s.ret, err);
 	log->has_sums = !ret;
@@ -362,16 +365,16 @@ static void tell_sums(const struct preemption_log *log, preemption_sum_fn *each,
 	}
 }
 
-int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end, preemption_sum_fn *each, void *data,
-		   struct error *err)
+int preemption_sum(struct sonde_history *history, ns_t begin, ns_t end, preemption_sum_fn *each,
+		   void *data, struct error *err)
 {
-	struct preemption_log *log = preemption_log_get(run, begin, end);
+	struct preemption_log *log = preemption_log_get(history, begin, end);
 	int ret = 0;
 
 	if (!log)
 		return fail(err, -ENOMEM, "out of memory");
 	if (!log->has_sums)
-		ret = sum_all(log, run, err);
+		ret = sum_all(log, history, err);
 	if (!ret)
 		tell_sums(log, each, data);
 	return ret;

@@ -27,29 +27,29 @@ struct preemption {
 };
 
 /* Calls @each for every culprit of every preemption in [begin, end); false stops. */
-int preemption_scan(struct sonde_run *run, ns_t begin, ns_t end,
+int preemption_scan(struct sonde_history *history, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, void *data), void *data,
 		    struct error *err);
 
 /* The same, many culprits at a time, as cpu_users_runs() tells them: .on, .context, .from and .to
  * of @p are not set. */
-int preemption_runs(struct sonde_run *run, ns_t begin, ns_t end,
+int preemption_runs(struct sonde_history *history, ns_t begin, ns_t end,
 		    bool (*each)(const struct preemption *p, const struct cpu_run *r, void *data),
 		    void *data, struct error *err);
 
 /* The same without culprits: .on and .context are not set, .from and .to tell the part of it that
  * lies in the window and is .why.  By vCPU and time.  @each must not ask for preemptions. */
-int preemption_parts(struct sonde_run *run, ns_t begin, ns_t end,
+int preemption_parts(struct sonde_history *history, ns_t begin, ns_t end,
 		     bool (*each)(const struct preemption *p, void *data), void *data,
 		     struct error *err);
 
-/* Those of one vCPU, which the run does not keep: for who asks for few of very many. */
-int preemption_parts_of(struct sonde_run *run, int64_t vcpu, ns_t begin, ns_t end,
+/* Those of one vCPU, which the history does not keep: for who asks for few of very many. */
+int preemption_parts_of(struct sonde_history *history, int64_t vcpu, ns_t begin, ns_t end,
 			bool (*each)(const struct preemption *p, void *data), void *data);
 
 /* What had the CPU in one whole preemption (.vcpu, .begin and .end of @p), as far as it lies in
  * [begin, end), as cpu_users_sum() tells it, part by part. */
-int preemption_uses(struct sonde_run *run, const struct preemption *p, ns_t begin, ns_t end,
+int preemption_uses(struct sonde_history *history, const struct preemption *p, ns_t begin, ns_t end,
 		    bool (*each)(const struct cpu_use *use, void *data), void *data);
 
 /* All that one culprit had of the preemptions of one vCPU in which one victim would have run: what
@@ -67,8 +67,8 @@ struct preemption_use {
  * was used up. */
 typedef bool preemption_sum_fn(const struct preemption *p, const struct preemption_use *uses,
 			       size_t nr, void *data);
-int preemption_sum(struct sonde_run *run, ns_t begin, ns_t end, preemption_sum_fn *each, void *data,
-		   struct error *err);
+int preemption_sum(struct sonde_history *history, ns_t begin, ns_t end, preemption_sum_fn *each,
+		   void *data, struct error *err);
 
 /* For who sums up other uses, too. */
 static inline struct cpu_use preemption_cpu_use(const struct preemption_use *use)
@@ -87,7 +87,7 @@ static inline struct cpu_use preemption_cpu_use(const struct preemption_use *use
 /* Whether the thread that would have run was delayed by it, too: an idle thread was not, and what
  * is a nested vCPU's counts there. */
 struct victim {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	int64_t thread; /* asked for last; -1 none yet */
 	bool counts;
 };

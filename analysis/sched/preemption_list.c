@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preemptions one by one.  There are more of them than of anything else that facts list, so they
+ * Preemptions one by one.  There are more of them than of anything else that rows list, so they
  * are kept as what a physical CPU ran, one after the other, and which preemption that was in: 16
  * bytes each.
  */
 #include "analysis/culprit.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "analysis/sched/preemption.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ struct stretch {
 };
 
 struct list {
-	struct facts_log log;
+	struct rows_log log;
 	const struct culprits *culprits;
 	struct stretch *stretches; /* owned */
 	size_t nr_stretches, stretches_room;
@@ -73,7 +73,7 @@ static ns_t row_end(const struct list *l, size_t row)
 	return next && next->stretch == stretch ? next->from : l->stretches[stretch].to;
 }
 
-static union sonde_cell list_cell(const struct facts_log *log, size_t row, unsigned column)
+static union sonde_cell list_cell(const struct rows_log *log, size_t row, unsigned column)
 {
 	const struct list *l = (const struct list *)log;
 	const struct list_row *r = row_at(l, row);
@@ -107,7 +107,7 @@ static union sonde_cell list_cell(const struct facts_log *log, size_t row, unsig
 	return cell_int(-1);
 }
 
-static void list_release(struct facts_log *log)
+static void list_release(struct rows_log *log)
 {
 	struct list *l = (struct list *)log;
 
@@ -175,26 +175,26 @@ static bool add_run(const struct preemption *p, const struct cpu_run *r, void *d
 	return !l->no_memory;
 }
 
-static int find_list(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_list(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		     struct error *err)
 {
 	struct list *l = calloc(1, sizeof(*l));
-	int ret = l ? culprits_get(&l->culprits, run) : -ENOMEM;
+	int ret = l ? culprits_get(&l->culprits, history) : -ENOMEM;
 
 	if (ret) {
 		free(l);
 		return fail(err, ret, "out of memory");
 	}
-	l->log = (struct facts_log){list_cell, list_release};
-	ret = preemption_runs(run, begin, end, add_run, l, err);
-	facts_set_log(out, &l->log, l->nr);
+	l->log = (struct rows_log){list_cell, list_release};
+	ret = preemption_runs(history, begin, end, add_run, l, err);
+	rows_set_log(out, &l->log, l->nr);
 	out->no_memory |= l->no_memory;
 	return ret;
 }
 
-const struct analysis preemption_list_analysis = {
-	{"preemption_list", "Preemptions, one by one",
-	 "each time in which a vCPU was runnable and something else ran", list_columns,
-	 ARRAY_SIZE(list_columns)},
-	find_list,
+const struct table_def preemption_list_table = {
+	.public = {"preemption_list", "Preemptions, one by one",
+		   "each time in which a vCPU was runnable and something else ran", list_columns,
+		   ARRAY_SIZE(list_columns)},
+	.find = find_list,
 };

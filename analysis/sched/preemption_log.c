@@ -17,16 +17,16 @@ static void release(struct kept *kept)
 
 static const struct kept_kind kind = {release};
 
-struct preemption_log *preemption_log_get(struct sonde_run *run, ns_t begin, ns_t end)
+struct preemption_log *preemption_log_get(struct sonde_history *history, ns_t begin, ns_t end)
 {
-	struct preemption_log *log = kept_find(run, &kind);
+	struct preemption_log *log = kept_find(history, &kind);
 
 	if (log && log->begin == begin && log->end == end)
 		return log;
-	kept_drop(run, &kind);
+	kept_drop(history, &kind);
 	log = calloc(1, sizeof(*log));
 	if (log) {
-		kept_set(run, &kind, &log->kept);
+		kept_set(history, &kind, &log->kept);
 		log->begin = begin;
 		log->end = end;
 	}

@@ -6,10 +6,10 @@
 #include "analysis/sched/preemption.h"
 
 /*
- * What a run keeps of the preemptions of the window asked for last, for several facts are made of
- * them, one after the other: each part of each of them, so that states are followed once, unless
+ * What a history keeps of the preemptions of the window asked for last, for several tables are made
+ * of them, one after the other: each part of each of them, so that states are followed once, unless
  * they are more than PREEMPTION_LOG_MAX (88 bytes each); and what preemption_sum() tells: little
- * more than fact preemption_victim has rows, however long the window is.
+ * more than table preemption_victim has rows, however long the window is.
  */
 #define PREEMPTION_LOG_MAX (1u << 19)
 
@@ -32,8 +32,8 @@ struct preemption_log {
 	bool too_long;		     /* parts are not kept */
 };
 
-/* The run's own, of that window, a new one when it had none; NULL: no memory. */
-struct preemption_log *preemption_log_get(struct sonde_run *run, ns_t begin, ns_t end);
+/* The history's own, of that window, a new one when it had none; NULL: no memory. */
+struct preemption_log *preemption_log_get(struct sonde_history *history, ns_t begin, ns_t end);
 
 /* Adds a part, or forgets all of them and is too long from then on. */
 void preemption_log_add(struct preemption_log *log, const struct preemption *p);

@@ -52,8 +52,9 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	one.from = i->begin > w->from ? i->begin : w->from;
 	one.to = i->end < w->to ? i->end : w->to;
 	if (i->value == VCPU_ON_CPU && w->parent)
-		w->ret = strip_walk(&w->users->strips, w->users->run->cpu_attrs[w->vcpu][CPU_ON],
-				    one.from, one.to, step_out, &one);
+		w->ret =
+			strip_walk(&w->users->strips, w->users->history->cpu_attrs[w->vcpu][CPU_ON],
+				   one.from, one.to, step_out, &one);
 	else
 		w->ret = add(w->out, i->value == VCPU_PREEMPTED ? w->vcpu : -1, one.from, one.to);
 	if (!w->ret)
@@ -63,20 +64,20 @@ static bool each_state(const struct sonde_interval *i, void *data)
 
 static int follow(const struct walk *inner, unsigned machine, int number, ns_t from, ns_t to)
 {
-	struct sonde_run *run = inner->users->run;
+	struct sonde_history *history = inner->users->history;
 	struct walk w = *inner;
 	int ret;
 
 	w.from = from;
 	w.to = to;
 	w.ret = 0;
-	w.vcpu = machine ? sonde_find_cpu(run, machine, number) : -1;
-	if (w.vcpu < 0 || machine >= sonde_nr_machines(run) ||
-	    run->cpu_attrs[w.vcpu][CPU_STATE] == ATTR_NONE)
+	w.vcpu = machine ? sonde_find_cpu(history, machine, number) : -1;
+	if (w.vcpu < 0 || machine >= sonde_nr_machines(history) ||
+	    history->cpu_attrs[w.vcpu][CPU_STATE] == ATTR_NONE)
 		return add(w.out, -1, from, to);
 	w.parent = (unsigned)w.users->parents[machine];
-	ret = strip_walk(&w.users->strips, run->cpu_attrs[w.vcpu][CPU_STATE], from, to, each_state,
-			 &w);
+	ret = strip_walk(&w.users->strips, history->cpu_attrs[w.vcpu][CPU_STATE], from, to,
+			 each_state, &w);
 	return ret ? ret : w.ret;
 }
 

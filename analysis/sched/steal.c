@@ -7,6 +7,7 @@
  * stands beside what the parent's trace shows of the time between.
  */
 #include "analysis/by_machine.h"
+#include "query/counts.h"
 #include "analysis/sched/preemption.h"
 #include "base/figure.h"
 
@@ -17,7 +18,7 @@
 struct steal {
 	bool asked; /* its thread is known */
 	ns_t begin, end;
-	ns_t by_why[SONDE_NR_OFFS];
+	ns_t by_why[QUERY_NR_OFFS];
 	ns_t found_ns;
 	ns_t guest_ns; /* by the guest's own count, -1 not known */
 	ns_t unit_ns;  /* of that count */
@@ -35,19 +36,19 @@ static bool add_preemption(const struct preemption *p, void *data)
 }
 
 /* The first and the last reading within the window narrow it down to the time between. */
-static void find_readings(struct steal *s, const struct sonde_run *run,
+static void find_readings(struct steal *s, const struct sonde_history *history,
 			  const struct by_machine *readings, ns_t begin, ns_t end,
 			  const struct sonde_cpu *cpu)
 {
 	struct sonde_cpu_times first = {0}, last = {0}, t;
 	unsigned nr = 0;
 	uint32_t nr_rows = 0;
-	const uint32_t *rows = cpu->machine < sonde_nr_machines(run)
+	const uint32_t *rows = cpu->machine < sonde_nr_machines(history)
 				       ? by_machine_rows(readings, cpu->machine, &nr_rows)
 				       : NULL;
 
 	for (uint32_t i = 0; i < nr_rows; i++) {
-		sonde_cpu_times_get(run, rows[i], &t);
+		sonde_cpu_times_get(history, rows[i], &t);
 		if (t.cpu != cpu->number || t.t < begin || t.t >= end || t.steal < 0 || t.hz <= 0)
 			continue;
 		first = nr++ ? first : t;
@@ -64,58 +65,59 @@ static void find_readings(struct steal *s, const struct sonde_run *run,
 	s->guest_ns = ns_since(last.steal, first.steal) * s->unit_ns;
 }
 
-static void begin_vcpu(struct steal *s, const struct sonde_run *run,
+static void begin_vcpu(struct steal *s, const struct sonde_history *history,
 		       const struct by_machine *readings, int64_t vcpu, ns_t begin, ns_t end)
 {
 	struct sonde_cpu cpu;
 
-	if (run->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE || sonde_cpu_get(run, vcpu, &cpu) ||
+	if (history->cpu_attrs[vcpu][CPU_STATE] == ATTR_NONE ||
+	    sonde_cpu_get(history, vcpu, &cpu) ||
 	    cpu.host_thread < 0) /* a thread that nobody saw */
 		return;
 	s->asked = true;
-	find_readings(s, run, readings, begin, end, &cpu);
+	find_readings(s, history, readings, begin, end, &cpu);
 }
 
-static void add_vcpu(struct sonde_facts *out, const struct steal *s, int64_t vcpu)
+static void add_vcpu(struct sonde_rows *out, const struct steal *s, int64_t vcpu)
 {
-	facts_add(out, (union sonde_cell[]){
-			       cell_int(vcpu),
-			       cell_int(s->begin),
-			       cell_int(s->end - s->begin),
-			       cell_int(s->guest_ns),
-			       cell_int(s->unit_ns),
-			       cell_int(s->found_ns),
-			       cell_int(s->by_why[SONDE_OFF_READY]),
-			       cell_int(s->by_why[SONDE_OFF_SLICE]),
-			       cell_int(s->by_why[SONDE_OFF_WAKEUP]),
-			       cell_int(s->by_why[SONDE_OFF_CLASS]),
-			       cell_int(s->by_why[SONDE_OFF_MOVED]),
-			       cell_int(s->by_why[SONDE_OFF_QUOTA]),
-			       cell_int(s->by_why[SONDE_OFF_UNKNOWN]),
-		       });
+	rows_add(out, (union sonde_cell[]){
+			      cell_int(vcpu),
+			      cell_int(s->begin),
+			      cell_int(s->end - s->begin),
+			      cell_int(s->guest_ns),
+			      cell_int(s->unit_ns),
+			      cell_int(s->found_ns),
+			      cell_int(s->by_why[SONDE_OFF_READY]),
+			      cell_int(s->by_why[SONDE_OFF_SLICE]),
+			      cell_int(s->by_why[SONDE_OFF_WAKEUP]),
+			      cell_int(s->by_why[SONDE_OFF_CLASS]),
+			      cell_int(s->by_why[SONDE_OFF_MOVED]),
+			      cell_int(s->by_why[SONDE_OFF_QUOTA]),
+			      cell_int(s->by_why[SONDE_OFF_UNKNOWN]),
+		      });
 }
 
-static int find_steal(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_steal(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		      struct error *err)
 {
-	const int64_t nr_cpus = sonde_nr_cpus(run);
+	const int64_t nr_cpus = sonde_nr_cpus(history);
 	struct steal *vcpus = calloc((size_t)nr_cpus + 1, sizeof(*vcpus));
 	struct by_machine readings = {0};
-	int ret = vcpus ? by_machine_init(&readings, run, RUN_STAT) : -ENOMEM;
+	int ret = vcpus ? by_machine_init(&readings, history, QUERY_STAT) : -ENOMEM;
 
 	if (ret)
 		fail(err, ret, "out of memory");
 	for (int64_t vcpu = 0; vcpu < nr_cpus && !ret; vcpu++)
-		begin_vcpu(&vcpus[vcpu], run, &readings, vcpu, begin, end);
+		begin_vcpu(&vcpus[vcpu], history, &readings, vcpu, begin, end);
 	if (!ret)
-		ret = preemption_parts(run, begin, end, add_preemption, vcpus, err);
+		ret = preemption_parts(history, begin, end, add_preemption, vcpus, err);
 	for (int64_t vcpu = 0; vcpu < nr_cpus && !ret; vcpu++) {
 		if (vcpus[vcpu].asked)
 			add_vcpu(out, &vcpus[vcpu], vcpu);
 	}
 	by_machine_release(&readings);
 	free(vcpus);
-	facts_sort(out, "steal");
+	rows_sort(out, "steal");
 	return ret;
 }
 
@@ -138,11 +140,12 @@ static const struct sonde_column steal_columns[] = {
 	{"unknown", "UNKNOWN", SONDE_COL_NS, "not known why"},
 };
 
-const struct analysis steal_analysis = {
-	{"steal", "Steal, split",
-	 "what a guest counts as stolen, by why its vCPU did not run; beside it the guest's own "
-	 "count, "
-	 "where it was read",
-	 steal_columns, ARRAY_SIZE(steal_columns)},
-	find_steal,
+const struct table_def steal_table = {
+	.public =
+		{"steal", "Steal, split",
+		 "what a guest counts as stolen, by why its vCPU did not run; beside it the guest's own "
+		 "count, "
+		 "where it was read",
+		 steal_columns, ARRAY_SIZE(steal_columns)},
+	.find = find_steal,
 };

@@ -9,7 +9,7 @@
 
 /* Intervals of one attribute of a thread, read in bulk, and one after the other. */
 struct reading {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	attr_t attr;
 	unsigned at, nr; /* .nr 0: nothing is read yet */
 	ns_t *begins;	 /* owned; behind the last is where that ends */
@@ -17,9 +17,9 @@ struct reading {
 };
 #define READING_ROOM 4096
 
-static bool reading_init(struct reading *r, struct sonde_run *run)
+static bool reading_init(struct reading *r, struct sonde_history *history)
 {
-	r->run = run;
+	r->history = history;
 	r->begins = malloc((READING_ROOM + 1) * sizeof(*r->begins));
 	r->values = malloc(READING_ROOM * sizeof(*r->values));
 	return r->begins && r->values;
@@ -49,14 +49,14 @@ static int reading_seek(struct reading *r, ns_t t, ns_t end)
 		return 0;
 	}
 	r->at = 0;
-	ret = history_list(r->run->history, r->attr, t, t < end ? end : t + 1, r->begins, r->values,
-			   READING_ROOM, &r->nr);
+	ret = query_list(r->history, r->attr, t, t < end ? end : t + 1, r->begins, r->values,
+			 READING_ROOM, &r->nr);
 	return ret || r->nr ? ret : -ERANGE;
 }
 
 struct scan {
-	struct sonde_run *run;
-	ns_t begin, end; /* in the run */
+	struct sonde_history *history;
+	ns_t begin, end; /* in the history */
 	int first_cpu;	 /* where the thread was first, -1 unknown */
 	struct thread_tracks *tracks;
 	struct reading cpus; /* .attr ATTR_NONE: it never moved */
@@ -75,7 +75,7 @@ static int cpu_waited_for(struct scan *s, ns_t end, int *cpu)
 	int ret;
 
 	*cpu = -1;
-	if (end >= sonde_run_end(s->run))
+	if (end >= sonde_history_end(s->history))
 		return 0;
 	ret = thread_state_at(s->tracks, s->wait.thread, end, &then);
 	if (ret || then.value != THREAD_RUNNING)
@@ -108,25 +108,26 @@ static int scan_thread(struct scan *s, int64_t row)
 	struct sonde_thread t;
 	int ret;
 
-	sonde_thread_get(s->run, row, &t);
+	sonde_thread_get(s->history, row, &t);
 	if (!t.tid || t.vcpu >= 0 || t.begin >= s->end || (t.end >= 0 && t.end <= s->begin))
 		return 0;
-	reading_begin(&s->cpus, sonde_attr_of_thread(s->run, row, "cpu"));
-	s->first_cpu = run_first_cpu(s->run, row);
+	reading_begin(&s->cpus, sonde_attr_of_thread(s->history, row, "cpu"));
+	s->first_cpu = query_first_cpu(s->history, row);
 	s->wait.thread = row;
 	s->wait.machine = t.machine;
 	ret = thread_states_scan(s->tracks, row, each_state, s);
 	return ret ? ret : s->ret;
 }
 
-int thread_scan(struct sonde_run *run, ns_t begin, ns_t end,
+int thread_scan(struct sonde_history *history, ns_t begin, ns_t end,
 		void (*each)(const struct thread_wait *wait, void *data), void *data)
 {
-	struct scan s = {.run = run, .begin = begin, .end = end, .each = each, .data = data};
-	int ret = reading_init(&s.cpus, run) ? thread_tracks_get(&s.tracks, run, begin, end)
-					     : -ENOMEM;
+	struct scan s = {
+		.history = history, .begin = begin, .end = end, .each = each, .data = data};
+	int ret = reading_init(&s.cpus, history) ? thread_tracks_get(&s.tracks, history, begin, end)
+						 : -ENOMEM;
 
-	for (int64_t row = 0; row < sonde_nr_threads(run) && !ret; row++)
+	for (int64_t row = 0; row < sonde_nr_threads(history) && !ret; row++)
 		ret = scan_thread(&s, row);
 	thread_tracks_put(s.tracks);
 	reading_release(&s.cpus);

@@ -6,10 +6,10 @@
 
 /*
  * Looks for the waits that thread_waits.h tells of: all that touch the window, by thread row and
- * time.  Their states are those that other facts read, too (thread_tracks.h); what CPUs they were
+ * time.  Their states are those that other tables read, too (thread_tracks.h); what CPUs they were
  * on is read as it comes, and not kept.  0, -errno.
  */
-int thread_scan(struct sonde_run *run, ns_t begin, ns_t end,
+int thread_scan(struct sonde_history *history, ns_t begin, ns_t end,
 		void (*each)(const struct thread_wait *wait, void *data), void *data);
 
 #endif

@@ -21,8 +21,8 @@ struct block {
 
 struct thread_tracks {
 	struct kept kept;
-	struct sonde_run *run;
-	ns_t begin, end; /* of the window, within the run */
+	struct sonde_history *history;
+	ns_t begin, end; /* of the window, within the history */
 	struct thread_track {
 		bool known;   /* its attribute was looked up */
 		bool is_held; /* all of the window stands in a block */
@@ -40,7 +40,7 @@ static void forget(struct thread_tracks *k)
 		free(k->blocks[i]);
 	k->nr_blocks = 0;
 	k->full = false;
-	memset(k->threads, 0, (size_t)sonde_nr_threads(k->run) * sizeof(*k->threads));
+	memset(k->threads, 0, (size_t)sonde_nr_threads(k->history) * sizeof(*k->threads));
 }
 
 static void release(struct kept *kept)
@@ -54,33 +54,34 @@ static void release(struct kept *kept)
 
 static const struct kept_kind kind = {release};
 
-static struct thread_tracks *make(struct sonde_run *run)
+static struct thread_tracks *make(struct sonde_history *history)
 {
 	struct thread_tracks *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return NULL;
-	k->run = k->strips.run = run;
-	k->threads = calloc((size_t)sonde_nr_threads(run) + 1, sizeof(*k->threads));
+	k->history = k->strips.history = history;
+	k->threads = calloc((size_t)sonde_nr_threads(history) + 1, sizeof(*k->threads));
 	if (k->threads) {
-		kept_set(run, &kind, &k->kept);
+		kept_set(history, &kind, &k->kept);
 		return k;
 	}
 	free(k);
 	return NULL;
 }
 
-int thread_tracks_get(struct thread_tracks **out, struct sonde_run *run, ns_t begin, ns_t end)
+int thread_tracks_get(struct thread_tracks **out, struct sonde_history *history, ns_t begin,
+		      ns_t end)
 {
-	struct thread_tracks *k = kept_find(run, &kind);
+	struct thread_tracks *k = kept_find(history, &kind);
 
 	if (!k)
-		k = make(run);
+		k = make(history);
 	*out = k;
 	if (!k)
 		return -ENOMEM;
-	begin = begin < sonde_run_begin(run) ? sonde_run_begin(run) : begin;
-	end = end > sonde_run_end(run) ? sonde_run_end(run) : end;
+	begin = begin < sonde_history_begin(history) ? sonde_history_begin(history) : begin;
+	end = end > sonde_history_end(history) ? sonde_history_end(history) : end;
 	if (k->begin != begin || k->end != end)
 		forget(k);
 	k->begin = begin;
@@ -91,12 +92,12 @@ int thread_tracks_get(struct thread_tracks **out, struct sonde_run *run, ns_t be
 /* Tracks in strips begin anew. */
 static void forget_strips(struct thread_tracks *k)
 {
-	for (int64_t row = 0; k->strips.nr && row < sonde_nr_threads(k->run); row++) {
+	for (int64_t row = 0; k->strips.nr && row < sonde_nr_threads(k->history); row++) {
 		for (unsigned which = 0; which < NR_WHICH; which++)
 			k->threads[row][which].known &= k->threads[row][which].is_held;
 	}
 	strips_release(&k->strips);
-	k->strips.run = k->run;
+	k->strips.history = k->history;
 }
 
 void thread_tracks_put(struct thread_tracks *k)
@@ -127,8 +128,8 @@ static bool fits(struct thread_tracks *k, struct block *b, struct track *track)
 	unsigned nr;
 
 	if (b->nr >= TRACK_BLOCK ||
-	    history_list(k->run->history, track->attr, k->begin, k->end, begins, values,
-			 TRACK_BLOCK - b->nr, &nr) ||
+	    query_list(k->history, track->attr, k->begin, k->end, begins, values,
+		       TRACK_BLOCK - b->nr, &nr) ||
 	    !nr || begins[nr] < k->end)
 		return false;
 	track->list = (struct strip_list){begins, values, nr};
@@ -154,8 +155,8 @@ static struct thread_track *get(struct thread_tracks *k, int64_t thread, enum wh
 
 	if (!one->known) {
 		one->known = true;
-		one->track =
-			(struct track){.attr = sonde_attr_of_thread(k->run, thread, names[which])};
+		one->track = (struct track){
+			.attr = sonde_attr_of_thread(k->history, thread, names[which])};
 		one->is_held = one->track.attr != ATTR_NONE && hold(k, &one->track);
 	}
 	return one;
@@ -191,7 +192,7 @@ int thread_states_scan(struct thread_tracks *k, int64_t thread,
 {
 	const struct thread_track *one = get(k, thread, STATE);
 	const struct strip_list *l = &one->track.list;
-	struct strips own = {.run = k->run};
+	struct strips own = {.history = k->history};
 	int ret;
 
 	if (one->track.attr == ATTR_NONE)

@@ -8,7 +8,7 @@
  * States of threads, and who woke them, in a window: for who asks about very many threads, for whom
  * cpu_users' strips have no room.
  *
- * A run keeps what was read of the window asked for last, as long as it is no more than
+ * A history keeps what was read of the window asked for last, as long as it is no more than
  * TRACK_BLOCKS blocks of TRACK_BLOCK intervals (12 bytes each).  Of a thread with more of them than
  * a block has room for, or when all blocks are full, what is read is gone with thread_tracks_put().
  */
@@ -17,9 +17,11 @@
 
 struct thread_tracks;
 
-/* The run's own, good until thread_tracks_put(): nobody else may get it meanwhile.  0 or -ENOMEM.
+/* The history's own, good until thread_tracks_put(): nobody else may get it meanwhile.  0 or
+ * -ENOMEM.
  */
-int thread_tracks_get(struct thread_tracks **out, struct sonde_run *run, ns_t begin, ns_t end);
+int thread_tracks_get(struct thread_tracks **out, struct sonde_history *history, ns_t begin,
+		      ns_t end);
 void thread_tracks_put(struct thread_tracks *k); /* NULL: nothing */
 
 /* The interval of the `state` or of the `waker` of a thread that there is which holds @t, which

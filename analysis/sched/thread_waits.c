@@ -25,7 +25,7 @@ static ns_t wait_to(const struct thread_wait *wait, ns_t end)
 
 struct sums {
 	struct thread_waits *w;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct cpu_users *users;
 	struct tally *threads;	 /* owned, by row: what each one's waits were made of */
 	struct sort_item *order; /* owned: of one thread's parts */
@@ -137,7 +137,7 @@ static int sum_window(struct sums *s, ns_t from, ns_t to)
 	w->nr = 0;
 	s->from = from;
 	s->too_many = false;
-	ret = thread_scan(s->run, from, to, keep_wait, s);
+	ret = thread_scan(s->history, from, to, keep_wait, s);
 	if (ret)
 		return ret;
 	w->too_many |= s->too_many;
@@ -222,7 +222,7 @@ static int keep_uses(struct sums *s)
 	size_t *by_culprit = calloc(s->users->culprits->nr, sizeof(*by_culprit));
 	int ret = by_culprit ? 0 : -ENOMEM;
 
-	for (int64_t row = 0; row < sonde_nr_threads(s->run) && !ret; row++) {
+	for (int64_t row = 0; row < sonde_nr_threads(s->history) && !ret; row++) {
 		if (s->threads[row].nr)
 			ret = keep_thread(s, row, by_culprit);
 	}
@@ -242,7 +242,7 @@ static void keep_waiters(struct thread_waits *w, int64_t nr_threads)
 static int sum_up(struct sums *s)
 {
 	struct thread_waits *w = s->w;
-	int64_t nr_threads = sonde_nr_threads(s->run);
+	int64_t nr_threads = sonde_nr_threads(s->history);
 	int ret = cpu_users_hold(s->users, w->begin, w->end);
 
 	w->waiters = calloc((size_t)nr_threads + 1, sizeof(*w->waiters));
@@ -263,7 +263,7 @@ static int sum_up(struct sums *s)
 
 static void release_sums(struct sums *s)
 {
-	for (int64_t row = 0; s->threads && row < sonde_nr_threads(s->run); row++)
+	for (int64_t row = 0; s->threads && row < sonde_nr_threads(s->history); row++)
 		tally_release(&s->threads[row]);
 	free(s->threads);
 	free(s->order);
@@ -287,25 +287,25 @@ static void release(struct kept *kept)
 
 static const struct kept_kind kind = {release};
 
-int thread_waits_get(const struct thread_waits **out, struct sonde_run *run, ns_t begin, ns_t end,
-		     struct error *err)
+int thread_waits_get(const struct thread_waits **out, struct sonde_history *history, ns_t begin,
+		     ns_t end, struct error *err)
 {
-	struct thread_waits *w = kept_find(run, &kind);
-	struct sums s = {.run = run};
+	struct thread_waits *w = kept_find(history, &kind);
+	struct sums s = {.history = history};
 	int ret;
 
 	*out = w;
 	if (w && w->begin == begin && w->end == end)
 		return 0;
-	kept_drop(run, &kind);
+	kept_drop(history, &kind);
 	*out = NULL;
 	w = calloc(1, sizeof(*w));
-	ret = w ? cpu_users_get(&s.users, run) : -ENOMEM;
+	ret = w ? cpu_users_get(&s.users, history) : -ENOMEM;
 	if (ret) {
 		free(w);
 		return fail(err, ret, "out of memory");
 	}
-	run_threads(run); /* without the memory for all of them each costs more */
+	query_threads(history); /* without the memory for all of them each costs more */
 	w->begin = begin;
 	w->end = end;
 	s.w = w;
@@ -315,18 +315,18 @@ int thread_waits_get(const struct thread_waits **out, struct sonde_run *run, ns_
 		release(&w->kept);
 		return failed(err, ret);
 	}
-	kept_set(run, &kind, &w->kept);
+	kept_set(history, &kind, &w->kept);
 	*out = w;
 	return 0;
 }
 
 /* ---- one by one ---------------------------------------------------------------------------- */
 
-int thread_waits_scan(const struct thread_waits *w, struct sonde_run *run,
+int thread_waits_scan(const struct thread_waits *w, struct sonde_history *history,
 		      void (*each)(const struct thread_wait *wait, void *data), void *data,
 		      struct error *err)
 {
-	int ret = w->too_many ? thread_scan(run, w->begin, w->end, each, data) : 0;
+	int ret = w->too_many ? thread_scan(history, w->begin, w->end, each, data) : 0;
 
 	for (size_t i = 0; i < w->nr; i++)
 		each(&w->list[i], data);
@@ -346,13 +346,13 @@ static bool tell_part(const struct cpu_use *use, void *data)
 	return t->each(&part, t->data);
 }
 
-int thread_wait_parts(const struct thread_waits *w, struct sonde_run *run,
+int thread_wait_parts(const struct thread_waits *w, struct sonde_history *history,
 		      const struct thread_wait *wait,
 		      bool (*each)(const struct wait_part *part, void *data), void *data)
 {
 	struct telling t = {each, data};
 	struct cpu_users *users;
-	int ret = cpu_users_get(&users, run);
+	int ret = cpu_users_get(&users, history);
 
 	if (ret || !wait->nr_parts)
 		return ret ? ret

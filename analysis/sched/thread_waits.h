@@ -11,7 +11,7 @@
  * left out: preemption.h has them.
  *
  * They are summed up CPU by CPU in the order of time (wait_sweep.h), for many wait for one CPU at a
- * time. A run keeps what was found of the window asked for last; of a window with more than
+ * time. A history keeps what was found of the window asked for last; of a window with more than
  * THREAD_WAITS_MAX waits (40 bytes each, and a hundred more while they are summed up), which is
  * summed up in parts, the threads' sums only, and the waits are looked for again.  Of what the
  * longest waits were made of it keeps as much as WAIT_PARTS_MAX (16 bytes each), for many may be
@@ -60,18 +60,18 @@ struct thread_waits {
 	bool too_many; /* @list is not kept */
 };
 
-/* The run's own, good until another window is asked for. */
-int thread_waits_get(const struct thread_waits **out, struct sonde_run *run, ns_t begin, ns_t end,
-		     struct error *err);
+/* The history's own, good until another window is asked for. */
+int thread_waits_get(const struct thread_waits **out, struct sonde_history *history, ns_t begin,
+		     ns_t end, struct error *err);
 
 /* Calls @each for every wait that touches the window, by thread row and time. */
-int thread_waits_scan(const struct thread_waits *w, struct sonde_run *run,
+int thread_waits_scan(const struct thread_waits *w, struct sonde_history *history,
 		      void (*each)(const struct thread_wait *wait, void *data), void *data,
 		      struct error *err);
 
 /* What had the CPU during one of them, within the window, in the order in which it was met first.
  * A culprit may be told of more than once for the same CPU. */
-int thread_wait_parts(const struct thread_waits *w, struct sonde_run *run,
+int thread_wait_parts(const struct thread_waits *w, struct sonde_history *history,
 		      const struct thread_wait *wait,
 		      bool (*each)(const struct wait_part *part, void *data), void *data);
 

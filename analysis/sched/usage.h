@@ -3,7 +3,8 @@
 #define ANALYSIS_SCHED_USAGE_H
 
 #include "query/kept.h"
-#include "analysis/facts.h"
+#include "query/counts.h"
+#include "analysis/rows.h"
 #include "analysis/keyed.h"
 
 /*
@@ -13,7 +14,7 @@
 struct usage {
 	int cpu;			     /* physical */
 	int64_t row;			     /* of the context; -1 = the history says nothing */
-	const struct sonde_context *context; /* the run's, or one of which nothing is known */
+	const struct sonde_context *context; /* the history's, or one of which nothing is known */
 	ns_t time_ns;
 };
 
@@ -22,7 +23,7 @@ struct usage_sum {
 	int cpu; /* physical */
 	unsigned machine;
 	int64_t thread; /* -1 not known */
-	ns_t per_mode[SONDE_NR_MODES];
+	ns_t per_mode[QUERY_NR_MODES];
 	ns_t total_ns;
 };
 
@@ -36,8 +37,8 @@ struct usages {
 	struct keyed sums; /* struct usage_sum, in the order in which @list meets them */
 };
 
-/* Those of a window; they are the run's, which has them until the next question. */
-int usages_get(const struct usages **out, struct sonde_run *run, ns_t begin, ns_t end,
+/* Those of a window; they are the history's, which has them until the next question. */
+int usages_get(const struct usages **out, struct sonde_history *history, ns_t begin, ns_t end,
 	       struct error *err);
 
 /*
@@ -50,12 +51,12 @@ int usages_get(const struct usages **out, struct sonde_run *run, ns_t begin, ns_
 struct grouping {
 	unsigned nr_cells; /* own columns */
 	/* Fills @cells; false leaves the time out.  The first @nr_key cells are the key. */
-	bool (*cells)(struct sonde_run *run, const struct usage_sum *u,
+	bool (*cells)(struct sonde_history *history, const struct usage_sum *u,
 		      union sonde_cell cells[USAGE_KEY_CELLS]);
 	unsigned nr_key;
 };
 
-int usage_group(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+int usage_group(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		const struct grouping *g, struct error *err);
 
 /* clang-format off */

@@ -36,8 +36,8 @@ static inline void use_sum_add(struct use_sum *sum, const struct use_sum *more)
 }
 
 /*
- * Sums of all culprits: one place for each culprit of the run, and a list of those that were met,
- * so that what is summed up over and over costs no more than what is met.
+ * Sums of all culprits: one place for each culprit of the history, and a list of those that were
+ * met, so that what is summed up over and over costs no more than what is met.
  *
  * Zero-initialise, use_sums_release() at the end.
  */

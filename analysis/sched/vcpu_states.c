@@ -3,6 +3,7 @@
  * What each vCPU's time went into: every moment of the window is in one column of its row.
  */
 #include "analysis/sched/vcpu_states.h"
+#include "query/counts.h"
 #include "analysis/sched/cpu_users.h"
 #include "query/exits.h"
 #include "analysis/sched/preemption.h"
@@ -53,7 +54,7 @@ enum share {
 enum { KIND_ASK = NR_SHARES, KIND_KVM }; /* it was not looked at yet; is it KVM or HALTING? */
 
 struct scan {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct cpu_users *users;
 	ns_t begin, end;
 	const struct sonde_context *contexts;
@@ -87,7 +88,8 @@ static bool is_related(const struct scan *s, int64_t cpu)
 {
 	struct sonde_cpu c;
 
-	if (cpu < 0 || sonde_cpu_get(s->run, cpu, &c) || c.machine >= sonde_nr_machines(s->run))
+	if (cpu < 0 || sonde_cpu_get(s->history, cpu, &c) ||
+	    c.machine >= sonde_nr_machines(s->history))
 		return false;
 	if (c.machine == s->cpu.machine)
 		return cpu == s->vcpu;
@@ -114,7 +116,7 @@ static enum share own_code(const struct sonde_context *c)
 static enum share outer_code(const struct scan *s, const struct sonde_context *c)
 {
 	struct sonde_thread th;
-	bool for_it = !sonde_thread_get(s->run, c->thread, &th) && is_related(s, th.vcpu);
+	bool for_it = !sonde_thread_get(s->history, c->thread, &th) && is_related(s, th.vcpu);
 
 	switch (c->mode) {
 	case SONDE_MODE_HYPERVISOR:
@@ -126,7 +128,7 @@ static enum share outer_code(const struct scan *s, const struct sonde_context *c
 			return is_related(s, c->serves) ? SHARE_NESTING : SHARE_INHERITED;
 		if (c->vmm >= 0)
 			return SHARE_VMM;
-		return exit_is_halt(s->run, 0, c->detail) ? SHARE_HALTING : SHARE_KVM;
+		return exit_is_halt(s->history, 0, c->detail) ? SHARE_HALTING : SHARE_KVM;
 	case SONDE_MODE_IRQ:
 	case SONDE_MODE_SOFTIRQ:
 		return for_it ? SHARE_OUTER_IRQ : SHARE_INHERITED;
@@ -144,7 +146,7 @@ static enum share outer_code(const struct scan *s, const struct sonde_context *c
 
 static enum share share_of(const struct scan *s, const struct sonde_context *c)
 {
-	if (c->machine >= sonde_nr_machines(s->run))
+	if (c->machine >= sonde_nr_machines(s->history))
 		return SHARE_UNKNOWN;
 	if (c->machine == s->cpu.machine)
 		return c->cpu == s->cpu.number ? own_code(c) : SHARE_INHERITED;
@@ -159,13 +161,13 @@ static enum share share_of(const struct scan *s, const struct sonde_context *c)
  * where the exit is not named. */
 static enum share share_of_kvm(struct scan *s, ns_t t)
 {
-	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
+	attr_t woken = s->history->cpu_attrs[s->vcpu][CPU_WOKEN];
 	bool rests;
 
 	if (t >= s->rest.begin && t < s->rest.end)
 		return s->kvm;
 	rests = !strip_at(&s->users->strips, woken, t, &s->rest) && !s->rest.value &&
-		s->rest.begin > sonde_run_begin(s->run);
+		s->rest.begin > sonde_history_begin(s->history);
 	s->kvm = rests ? SHARE_HALTING : SHARE_KVM;
 	return s->kvm;
 }
@@ -225,20 +227,20 @@ static bool each_run(const struct cpu_run *r, void *data)
 
 static enum share share_of_wait(struct scan *s, ns_t t)
 {
-	static const enum share shares[SONDE_NR_CAUSES] = {
+	static const enum share shares[QUERY_NR_CAUSES] = {
 		[SONDE_CAUSE_UNKNOWN] = SHARE_WAIT, [SONDE_CAUSE_TIMER] = SHARE_TIMER,
 		[SONDE_CAUSE_DISK] = SHARE_DISK,    [SONDE_CAUSE_NETWORK] = SHARE_NETWORK,
 		[SONDE_CAUSE_IPI] = SHARE_IPI,	    [SONDE_CAUSE_DEVICE] = SHARE_DEVICE,
 		[SONDE_CAUSE_VMM] = SHARE_WOKEN,    [SONDE_CAUSE_HOST] = SHARE_HOST,
 		[SONDE_CAUSE_NONE] = SHARE_WAIT,
 	};
-	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
+	attr_t woken = s->history->cpu_attrs[s->vcpu][CPU_WOKEN];
 	struct sonde_interval i;
 	struct sonde_wake wake;
 
 	if (strip_at(&s->users->strips, woken, t, &i) || i.value ||
 	    strip_at(&s->users->strips, woken, i.end, &i) ||
-	    sonde_wake_get(s->run, (int64_t)i.value - 1, &wake))
+	    sonde_wake_get(s->history, (int64_t)i.value - 1, &wake))
 		return SHARE_WAIT;
 	return shares[wake.cause];
 }
@@ -268,8 +270,8 @@ static bool note_preemption(const struct preemption *p, void *data)
 /* Of all vCPUs at once. */
 static int read_preemptions(struct scan *s, struct error *err)
 {
-	s->off = calloc((size_t)sonde_nr_cpus(s->run) + 1, sizeof(*s->off));
-	return s->off ? preemption_parts(s->run, s->begin, s->end, note_preemption, s, err)
+	s->off = calloc((size_t)sonde_nr_cpus(s->history) + 1, sizeof(*s->off));
+	return s->off ? preemption_parts(s->history, s->begin, s->end, note_preemption, s, err)
 		      : -ENOMEM;
 }
 
@@ -284,7 +286,8 @@ static bool add_preemption(const struct preemption *p, void *data)
 static int add_preemptions(struct scan *s)
 {
 	if (!s->off)
-		return preemption_parts_of(s->run, s->vcpu, s->begin, s->end, add_preemption, s);
+		return preemption_parts_of(s->history, s->vcpu, s->begin, s->end, add_preemption,
+					   s);
 	for (unsigned i = 0; i < NR_OFF; i++)
 		s->shares[SHARE_READY + i] += s->off[s->vcpu].shares[i];
 	return 0;
@@ -323,14 +326,14 @@ static void forget_kinds(struct scan *s)
 		s->kinds[s->known[--s->nr_known]] = KIND_ASK;
 }
 
-static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
+static int add_vcpu(struct sonde_rows *out, struct scan *s, int64_t vcpu)
 {
 	union sonde_cell row[NR_SHARES + 2] = {cell_int(vcpu), cell_int(s->end - s->begin)};
-	attr_t state = s->run->cpu_attrs[vcpu][CPU_STATE];
+	attr_t state = s->history->cpu_attrs[vcpu][CPU_STATE];
 	int ret;
 
-	if (state == ATTR_NONE || sonde_cpu_get(s->run, vcpu, &s->cpu) ||
-	    s->cpu.machine >= sonde_nr_machines(s->run))
+	if (state == ATTR_NONE || sonde_cpu_get(s->history, vcpu, &s->cpu) ||
+	    s->cpu.machine >= sonde_nr_machines(s->history))
 		return 0;
 	s->vcpu = vcpu;
 	s->rest = (struct sonde_interval){0};
@@ -341,17 +344,17 @@ static int add_vcpu(struct sonde_facts *out, struct scan *s, int64_t vcpu)
 		ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);
-	facts_add(out, row);
+	rows_add(out, row);
 	return ret ? ret : s->ret;
 }
 
 static bool read_tables(struct scan *s)
 {
-	size_t nr_contexts = (size_t)sonde_nr_contexts(s->run);
-	size_t nr_machines = (size_t)sonde_nr_machines(s->run);
+	size_t nr_contexts = (size_t)sonde_nr_contexts(s->history);
+	size_t nr_machines = (size_t)sonde_nr_machines(s->history);
 
 	s->nr_contexts = (uint32_t)nr_contexts;
-	s->contexts = run_contexts(s->run);
+	s->contexts = query_contexts(s->history);
 	s->kinds = malloc(nr_contexts + 1);
 	s->known = malloc((nr_contexts + 1) * sizeof(*s->known));
 	s->parents = calloc(nr_machines + 1, sizeof(*s->parents));
@@ -361,18 +364,18 @@ static bool read_tables(struct scan *s)
 	for (size_t i = 0; i < nr_machines; i++) {
 		struct sonde_machine m;
 
-		sonde_machine_get(s->run, (int64_t)i, &m);
+		sonde_machine_get(s->history, (int64_t)i, &m);
 		s->parents[i] = m.parent;
 	}
 	return true;
 }
 
 /* @vcpus: NULL all of them. */
-static int find_some(struct sonde_facts *out, struct sonde_run *run, const uint32_t *vcpus,
+static int find_some(struct sonde_rows *out, struct sonde_history *history, const uint32_t *vcpus,
 		     int64_t nr, ns_t begin, ns_t end, struct error *err)
 {
-	struct scan s = {.run = run, .begin = begin, .end = end};
-	int ret = cpu_users_get(&s.users, run);
+	struct scan s = {.history = history, .begin = begin, .end = end};
+	int ret = cpu_users_get(&s.users, history);
 
 	if (!ret && !read_tables(&s))
 		ret = -ENOMEM;
@@ -387,26 +390,26 @@ static int find_some(struct sonde_facts *out, struct sonde_run *run, const uint3
 	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;
 }
 
-static int find_vcpu_states(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			    struct error *err)
+static int find_vcpu_states(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			    ns_t end, struct error *err)
 {
-	return find_some(out, run, NULL, sonde_nr_cpus(run), begin, end, err);
+	return find_some(out, history, NULL, sonde_nr_cpus(history), begin, end, err);
 }
 
-int vcpu_states_of(struct sonde_facts **out, struct sonde_run *run, const uint32_t *vcpus,
+int vcpu_states_of(struct sonde_rows **out, struct sonde_history *history, const uint32_t *vcpus,
 		   uint32_t nr, ns_t begin, ns_t end, struct error *err)
 {
-	struct sonde_facts *f = calloc(1, sizeof(*f));
+	struct sonde_rows *f = calloc(1, sizeof(*f));
 	int ret;
 
 	if (!f)
 		return fail(err, -ENOMEM, "out of memory");
-	f->analysis = &vcpu_state_analysis.public;
-	ret = find_some(f, run, vcpus, nr, begin, end, err);
+	f->table = &vcpu_state_table.public;
+	ret = find_some(f, history, vcpus, nr, begin, end, err);
 	if (!ret && f->no_memory)
 		ret = fail(err, -ENOMEM, "out of memory");
 	if (ret)
-		sonde_facts_free(f);
+		sonde_rows_free(f);
 	else
 		*out = f;
 	return ret;
@@ -420,11 +423,12 @@ static const struct sonde_column vcpu_columns[] = {
 #undef X
 };
 
-const struct analysis vcpu_state_analysis = {
-	{"vcpu_state", "Time of vCPUs, by what they did",
-	 "own code; hypervisor overhead (KVM, VMM, halting) and what nesting adds; steal time "
-	 "(queued, preempted, throttled, unknown) and inherited steal; what it was blocked on. "
-	 "Adds up to the window's length",
-	 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
-	find_vcpu_states,
+const struct table_def vcpu_state_table = {
+	.public =
+		{"vcpu_state", "Time of vCPUs, by what they did",
+		 "own code; hypervisor overhead (KVM, VMM, halting) and what nesting adds; steal time "
+		 "(queued, preempted, throttled, unknown) and inherited steal; what it was blocked on. "
+		 "Adds up to the window's length",
+		 vcpu_columns, ARRAY_SIZE(vcpu_columns)},
+	.find = find_vcpu_states,
 };

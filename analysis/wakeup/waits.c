@@ -92,7 +92,7 @@ static bool each_thread_state(const struct sonde_interval *i, void *data)
 /* Before the first that was seen of a vCPU it may have been anything. */
 static bool is_wait(const struct scan *s)
 {
-	return !s->w.polled || s->w.begin > sonde_run_begin(s->strips->run);
+	return !s->w.polled || s->w.begin > sonde_history_begin(s->strips->history);
 }
 
 /* A vCPU's state is not known where nothing is known of the CPU that it is on either, as of a
@@ -101,7 +101,7 @@ static bool is_wait(const struct scan *s)
 static bool has_losses(struct scan *s)
 {
 	if (!s->losses.list)
-		s->ret = losses_init(&s->losses, s->strips->run, s->host);
+		s->ret = losses_init(&s->losses, s->strips->history, s->host);
 	return !s->ret &&
 	       losses_touch(&s->losses, s->w.polled ? s->w.begin : s->w.woken, s->w.entry);
 }
@@ -126,8 +126,8 @@ static void emit(struct scan *s, uint32_t value)
 
 	s->pending = false;
 	w->wake = (int64_t)value - 1;
-	w->ended = w->wake >= 0 && !run_wake_is_loss(s->strips->run, w->wake);
-	look(s, s->strips->run->cpu_attrs[s->vcpu][CPU_STATE], each_state);
+	w->ended = w->wake >= 0 && !query_wake_is_loss(s->strips->history, w->wake);
+	look(s, s->strips->history->cpu_attrs[s->vcpu][CPU_STATE], each_state);
 	if (w->unseen && !s->ret && !has_losses(s) && s->thread != ATTR_NONE)
 		look(s, s->thread, each_thread_state);
 	/* Where its state is not even known when it is seen first, what is seen may be its
@@ -137,12 +137,12 @@ static void emit(struct scan *s, uint32_t value)
 		w->time_ns = s->on_cpu_ns;
 	else if (w->no_thread)
 		w->ran = w->woken;
-	if (w->polled && run_cell(s->strips->run, RUN_WAKE, w->wake, 1) == WAKE_NONE)
+	if (w->polled && query_cell(s->strips->history, QUERY_WAKE, w->wake, 1) == WAKE_NONE)
 		return;
 	/* Without its thread nothing tells whether it slept. */
 	if (w->polled && w->no_thread)
 		return;
-	/* Events were lost, or the run ends, before it slept: it may have been on its way to
+	/* Events were lost, or the history ends, before it slept: it may have been on its way to
 	 * that. */
 	if (w->polled && !w->ended && (w->wake >= 0 || !w->unseen))
 		return;
@@ -181,7 +181,7 @@ static bool each_woken(const struct sonde_interval *i, void *data)
 
 static int scan(struct scan *s)
 {
-	attr_t woken = s->strips->run->cpu_attrs[s->vcpu][CPU_WOKEN];
+	attr_t woken = s->strips->history->cpu_attrs[s->vcpu][CPU_WOKEN];
 	struct sonde_interval next = {0};
 	struct sonde_machine m = {0};
 	struct sonde_cpu cpu;
@@ -189,13 +189,15 @@ static int scan(struct scan *s)
 
 	if (woken == ATTR_NONE)
 		return 0;
-	s->no_thread = sonde_cpu_get(s->strips->run, s->vcpu, &cpu) || cpu.host_thread < 0;
-	s->host = s->no_thread || sonde_machine_get(s->strips->run, cpu.machine, &m) ? 0 : m.parent;
-	s->thread = s->no_thread ? ATTR_NONE
-				 : sonde_attr_of_thread(s->strips->run, cpu.host_thread, "state");
+	s->no_thread = sonde_cpu_get(s->strips->history, s->vcpu, &cpu) || cpu.host_thread < 0;
+	s->host = s->no_thread || sonde_machine_get(s->strips->history, cpu.machine, &m) ? 0
+											 : m.parent;
+	s->thread = s->no_thread
+			    ? ATTR_NONE
+			    : sonde_attr_of_thread(s->strips->history, cpu.host_thread, "state");
 	ret = strip_scan(s->strips, woken, s->begin, s->end, each_woken, s);
 	if (!ret && s->pending && !s->stop) {
-		if (s->w.entry < sonde_run_end(s->strips->run))
+		if (s->w.entry < sonde_history_end(s->strips->history))
 			ret = strip_at(s->strips, woken, s->w.entry, &next);
 		emit(s, next.value);
 	}
@@ -217,24 +219,24 @@ static void release(struct kept *kept)
 static const struct kept_kind kind = {release};
 
 /* Those of the window; NULL: no memory, they are then looked for each time. */
-static struct waits *waits_of_window(struct sonde_run *run, ns_t begin, ns_t end)
+static struct waits *waits_of_window(struct sonde_history *history, ns_t begin, ns_t end)
 {
-	struct waits *w = kept_find(run, &kind);
+	struct waits *w = kept_find(history, &kind);
 
 	if (w && w->begin == begin && w->end == end)
 		return w;
-	kept_drop(run, &kind);
+	kept_drop(history, &kind);
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
-	w->vcpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*w->vcpus));
+	w->vcpus = calloc((size_t)sonde_nr_cpus(history) + 1, sizeof(*w->vcpus));
 	if (!w->vcpus) {
 		free(w);
 		return NULL;
 	}
 	w->begin = begin;
 	w->end = end;
-	kept_set(run, &kind, &w->kept);
+	kept_set(history, &kind, &w->kept);
 	return w;
 }
 
@@ -253,11 +255,11 @@ int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 	       bool (*each)(const struct wait *w, void *data), void *data)
 {
 	struct scan s = {.strips = strips, .vcpu = vcpu, .begin = begin, .end = end};
-	struct waits *kept = waits_of_window(strips->run, begin, end);
+	struct waits *kept = waits_of_window(strips->history, begin, end);
 	size_t first = kept ? kept->nr : 0;
 	int ret;
 
-	run_read_wakes(strips->run);
+	query_read_wakes(strips->history);
 	if (kept && kept->vcpus[vcpu].known) {
 		tell_kept(kept, &kept->vcpus[vcpu], each, data);
 		return 0;
@@ -275,9 +277,9 @@ int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 	return ret;
 }
 
-void wait_wake(const struct sonde_run *run, const struct wait *w, struct sonde_wake *out)
+void wait_wake(const struct sonde_history *history, const struct wait *w, struct sonde_wake *out)
 {
-	if (!sonde_wake_get(run, w->wake, out))
+	if (!sonde_wake_get(history, w->wake, out))
 		return;
 	*out = (struct sonde_wake){
 		.vcpu = w->vcpu, .vector = -1, .from = -1, .by = -1, .irq = "", .evidence = ""};

@@ -30,7 +30,7 @@ struct wait {
 		       */
 	bool polled;
 	bool no_thread;
-	bool ended;  /* the entry was seen; else @entry is the end of the run, where events were
+	bool ended;  /* the entry was seen; else @entry is the end of the history, where events were
 			lost,  or where its thread ended */
 	bool unseen; /* before the entry was seen its host lost events: when it ran is not known,
 			and, where it was not seen to sleep, not when it slept: @asleep is then
@@ -38,8 +38,8 @@ struct wait {
 };
 
 /*
- * Several facts are made of the same waits: a run keeps those of the window asked for last, up to
- * WAITS_MAX (72 bytes each).
+ * Several tables are made of the same waits: a history keeps those of the window asked for last, up
+ * to WAITS_MAX (72 bytes each).
  */
 #define WAITS_MAX (1u << 18)
 
@@ -60,6 +60,6 @@ int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
 	       bool (*each)(const struct wait *w, void *data), void *data);
 
 /* What a wait is put down to: all of "unknown" for one without a known end. */
-void wait_wake(const struct sonde_run *run, const struct wait *w, struct sonde_wake *out);
+void wait_wake(const struct sonde_history *history, const struct wait *w, struct sonde_wake *out);
 
 #endif

@@ -18,7 +18,7 @@ struct chain {
 };
 
 struct scan {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct cpu_users *users;
 	struct strips *strips; /* its: of CPUs */
 	const struct sonde_context *contexts;
@@ -93,7 +93,7 @@ static const struct sonde_context *code_of(const struct scan *s, uint32_t value)
 static bool has_losses(struct scan *s, ns_t from, ns_t to)
 {
 	if (!s->losses.list)
-		s->ret = losses_init(&s->losses, s->run, (int)s->cpu.machine);
+		s->ret = losses_init(&s->losses, s->history, (int)s->cpu.machine);
 	return !s->ret && losses_touch(&s->losses, from, to);
 }
 
@@ -104,14 +104,14 @@ static bool may_have_begun_before(struct scan *s, const struct wait *w)
 	struct sonde_machine m;
 	int machine = (int)s->cpu.machine;
 
-	if (s->level < 2 || s->cpu.host_thread < 0 || sonde_machine_get(s->run, machine, &m) ||
-	    sonde_machine_get(s->run, m.parent, &m))
+	if (s->level < 2 || s->cpu.host_thread < 0 || sonde_machine_get(s->history, machine, &m) ||
+	    sonde_machine_get(s->history, m.parent, &m))
 		return false;
 	for (unsigned i = 0; i < SONDE_LAYERS_MAX && m.parent >= 0 && !s->ret; i++) {
 		if (!s->above[i].list)
-			s->ret = losses_init(&s->above[i], s->run, m.parent);
+			s->ret = losses_init(&s->above[i], s->history, m.parent);
 		if (s->ret || losses_touch(&s->above[i], w->begin, w->ran) ||
-		    sonde_machine_get(s->run, m.parent, &m))
+		    sonde_machine_get(s->history, m.parent, &m))
 			return true;
 	}
 	return false;
@@ -128,7 +128,7 @@ static bool each_state(const struct sonde_interval *i, void *data)
 /* What the vCPU at hand did then may not be seen: it is not known where it was. */
 static bool is_hidden(struct scan *s, ns_t from, ns_t to)
 {
-	attr_t state = s->run->cpu_attrs[s->vcpu][CPU_STATE];
+	attr_t state = s->history->cpu_attrs[s->vcpu][CPU_STATE];
 	bool hidden = false;
 
 	if (state != ATTR_NONE && from < to && !s->ret)
@@ -154,7 +154,7 @@ static bool is_known_since(struct scan *s, int64_t thread, ns_t runnable)
  */
 static bool find_thread(struct scan *s, struct wakeup *w)
 {
-	attr_t woken = s->run->cpu_attrs[s->vcpu][CPU_WOKEN];
+	attr_t woken = s->history->cpu_attrs[s->vcpu][CPU_WOKEN];
 	struct sonde_interval task, awake, state;
 	ns_t t = w->wait->entry;
 
@@ -203,7 +203,7 @@ struct handlers {
 
 static bool is_own(const struct handlers *h, int64_t number)
 {
-	const char *line = run_irq_name(h->s->run, h->s->cpu.machine, number);
+	const char *line = query_irq_name(h->s->history, h->s->cpu.machine, number);
 
 	return *line ? !strcmp(line, h->wake->irq) : number == h->wake->vector;
 }
@@ -267,10 +267,10 @@ static bool woken_by_interrupt(struct scan *s, int64_t thread, ns_t runnable)
 		      (c->detail == SOFTIRQ_TIMER || c->detail == SOFTIRQ_HRTIMER)));
 }
 
-static struct sonde_wake wake_by(const struct sonde_run *run, int64_t vcpu, unsigned machine,
-				 int64_t number)
+static struct sonde_wake wake_by(const struct sonde_history *history, int64_t vcpu,
+				 unsigned machine, int64_t number)
 {
-	const char *line = run_irq_name(run, machine, number);
+	const char *line = query_irq_name(history, machine, number);
 	struct sonde_wake wake = {.vcpu = vcpu,
 				  .vector = -1,
 				  .from = -1,
@@ -279,7 +279,7 @@ static struct sonde_wake wake_by(const struct sonde_run *run, int64_t vcpu, unsi
 				  .evidence = "the handler that woke the thread"};
 	struct sonde_vector v;
 
-	for (int64_t row = 0; !sonde_vector_get(run, row, &v); row++) {
+	for (int64_t row = 0; !sonde_vector_get(history, row, &v); row++) {
 		if (v.vcpu != vcpu || (*line ? strcmp(v.irq, line) != 0 : v.number != number))
 			continue;
 		wake.vector = v.number;
@@ -301,7 +301,7 @@ static void set_wake(struct scan *s, struct wakeup *w, int64_t number)
 		return;
 	}
 	if (!wake->evidence)
-		*wake = wake_by(s->run, s->vcpu, s->cpu.machine, number);
+		*wake = wake_by(s->history, s->vcpu, s->cpu.machine, number);
 	w->wake = *wake;
 }
 
@@ -333,7 +333,7 @@ static bool each_wait(const struct wait *wait, void *data)
 
 	if (!wait->ended || wait->polled || wait->unseen || wait->entry >= s->end)
 		return true;
-	wait_wake(s->run, wait, &w.wake);
+	wait_wake(s->history, wait, &w.wake);
 	w.begin = chain_begin(s, wait->woken);
 	w.woken = wait->woken;
 	if (w.begin == w.woken && may_have_begun_before(s, wait))
@@ -425,7 +425,7 @@ static void tell_awake(struct scan *s, int64_t thread, ns_t running)
 /* All threads that begin to run in the window. */
 static int scan_awake(struct scan *s)
 {
-	ns_t begin = sonde_run_begin(s->run), end = sonde_run_end(s->run);
+	ns_t begin = sonde_history_begin(s->history), end = sonde_history_end(s->history);
 	struct sonde_interval task = {.end = s->begin > begin ? s->begin : begin};
 	int ret;
 
@@ -448,16 +448,16 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 	int ret = 0;
 
 	s->level = level;
-	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(s->run) && !ret && !s->stop; vcpu++) {
+	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(s->history) && !ret && !s->stop; vcpu++) {
 		struct sonde_machine m;
 
-		sonde_cpu_get(s->run, vcpu, &s->cpu);
-		if (sonde_machine_get(s->run, s->cpu.machine, &m) || m.level != level)
+		sonde_cpu_get(s->history, vcpu, &s->cpu);
+		if (sonde_machine_get(s->history, s->cpu.machine, &m) || m.level != level)
 			continue;
 		*found = true;
 		s->traced = m.traced;
 		s->vcpu = vcpu;
-		s->task = (struct track){.attr = s->run->cpu_attrs[vcpu][CPU_TASK]};
+		s->task = (struct track){.attr = s->history->cpu_attrs[vcpu][CPU_TASK]};
 		ret = s->awake ? scan_awake(s)
 			       : waits_scan(s->strips, vcpu, begin, end, each_wait, s);
 		losses_release(&s->losses);
@@ -469,19 +469,20 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 
 static int read_tables(struct scan *s)
 {
-	s->nr_contexts = sonde_nr_contexts(s->run);
-	s->nr_threads = sonde_nr_threads(s->run);
-	s->contexts = run_contexts(s->run);
-	s->threads = run_threads(s->run);
-	if (!s->contexts || !s->threads || thread_tracks_get(&s->tracks, s->run, s->begin, s->end))
+	s->nr_contexts = sonde_nr_contexts(s->history);
+	s->nr_threads = sonde_nr_threads(s->history);
+	s->contexts = query_contexts(s->history);
+	s->threads = query_threads(s->history);
+	if (!s->contexts || !s->threads ||
+	    thread_tracks_get(&s->tracks, s->history, s->begin, s->end))
 		return -ENOMEM;
-	return cpu_users_get(&s->users, s->run);
+	return cpu_users_get(&s->users, s->history);
 }
 
-int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
+int wakeups_scan(struct sonde_history *history, bool awake, ns_t begin, ns_t end,
 		 bool (*each)(const struct wakeup *w, void *data), void *data)
 {
-	struct scan s = {.run = run,
+	struct scan s = {.history = history,
 			 .wakes = {.nr_cells = 2, .sum_bytes = sizeof(struct sonde_wake)},
 			 .awake = awake,
 			 .begin = begin,

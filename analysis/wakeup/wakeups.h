@@ -39,11 +39,11 @@ struct wakeup {
  * no wait tells of it.  All of these are @late, of an
  * @wait only vcpu is set.
  */
-int wakeups_scan(struct sonde_run *run, bool awake, ns_t begin, ns_t end,
+int wakeups_scan(struct sonde_history *history, bool awake, ns_t begin, ns_t end,
 		 bool (*each)(const struct wakeup *w, void *data), void *data);
 
-/* Their sums per VM and cause, and if they are not very many they themselves, which a run keeps for
- * the window that was asked for last. */
+/* Their sums per VM and cause, and if they are not very many they themselves, which a history keeps
+ * for the window that was asked for last. */
 struct wakeup_sums;
 
 #endif

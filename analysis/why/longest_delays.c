@@ -35,7 +35,7 @@ struct stretch {
 
 /* The rows, made when somebody looks: few read all that is said. */
 struct delays {
-	struct facts_log log;
+	struct rows_log log;
 	struct why why;
 	const struct culprits *culprits;
 	struct stretch *kept;  /* owned: the longest so far */
@@ -200,9 +200,9 @@ static int find_causes_of(struct stretches *s, const struct thread_waits *waits,
 
 	switch (stretch->kind) {
 	case STRETCH_VCPU:
-		return preemption_uses(w->run, &p, w->begin, w->end, add_cpu_use, s);
+		return preemption_uses(w->history, &p, w->begin, w->end, add_cpu_use, s);
 	case STRETCH_THREAD:
-		return thread_wait_parts(waits, w->run, &stretch->wait, add_part, s);
+		return thread_wait_parts(waits, w->history, &stretch->wait, add_part, s);
 	case STRETCH_EXIT:
 		break;
 	}
@@ -242,12 +242,12 @@ static int find_causes(struct stretches *s, const struct thread_waits *waits)
 
 static void add_exit(struct stretches *s, const struct exit_interval *e)
 {
-	struct sonde_run *run = s->to->why.run;
-	const struct exit_kind *kind = run_exit_kind(run, e->kind);
-	const struct exit_kind *user = run_exit_kind(run, e->user_kind);
+	struct sonde_history *history = s->to->why.history;
+	const struct exit_kind *kind = query_exit_kind(history, e->kind);
+	const struct exit_kind *user = query_exit_kind(history, e->user_kind);
 	struct stretch *now = &s->now;
 
-	if (exit_is_halt(run, kind->isa, kind->reason))
+	if (exit_is_halt(history, kind->isa, kind->reason))
 		return;
 	now->kind = STRETCH_EXIT;
 	now->row = e->vcpu;
@@ -307,7 +307,7 @@ static void say_causes(struct sentence *s, const struct culprits *culprits,
 
 static void say_exit(struct sentence *s, const struct stretch *stretch)
 {
-	const char *name = exit_name(s->run, stretch->isa, stretch->reason);
+	const char *name = exit_name(s->history, stretch->isa, stretch->reason);
 
 	if (stretch->from < 0)
 		say(s, "A guest in ");
@@ -334,7 +334,7 @@ static void say_delay(struct sentence *s, const struct culprits *culprits,
 	if (stretch->kind == STRETCH_VCPU) {
 		say_cpu(s, stretch->row);
 	} else {
-		sonde_thread_get(s->run, stretch->row, &t);
+		sonde_thread_get(s->history, stretch->row, &t);
 		say_thread(s, stretch->row);
 		say(s, " of ");
 		say_machine(s, t.machine);
@@ -343,7 +343,7 @@ static void say_delay(struct sentence *s, const struct culprits *culprits,
 	say_length(s, length(stretch));
 	say(s, " from ");
 	say_time(s, stretch->begin);
-	if (stretch->kind == STRETCH_VCPU && !sonde_thread_get(s->run, stretch->victim, &t) &&
+	if (stretch->kind == STRETCH_VCPU && !sonde_thread_get(s->history, stretch->victim, &t) &&
 	    t.tid) {
 		say(s, "; it delayed ");
 		say_thread(s, stretch->victim);
@@ -356,7 +356,7 @@ static void say_delay(struct sentence *s, const struct culprits *culprits,
 static struct verdict verdict_of(const struct delays *d, const struct stretch *stretch)
 {
 	static const char *const kinds[] = {"vcpu", "thread", "exit"};
-	struct sonde_run *run = d->why.run;
+	struct sonde_history *history = d->why.history;
 	struct verdict v = why_verdict(&d->why, kinds[stretch->kind], -1);
 	struct sonde_thread t;
 	struct sonde_cpu cpu;
@@ -366,18 +366,18 @@ static struct verdict verdict_of(const struct delays *d, const struct stretch *s
 	v.end = stretch->end;
 	if (stretch->kind == STRETCH_THREAD) {
 		v.thread = stretch->row;
-		v.machine = sonde_thread_get(run, stretch->row, &t) ? -1 : (int64_t)t.machine;
+		v.machine = sonde_thread_get(history, stretch->row, &t) ? -1 : (int64_t)t.machine;
 	} else {
 		v.vcpu = stretch->kind == STRETCH_EXIT ? stretch->from : stretch->row;
 		v.thread = stretch->kind == STRETCH_EXIT ? -1 : stretch->victim;
-		v.machine = sonde_cpu_get(run, v.vcpu, &cpu) ? -1 : (int64_t)cpu.machine;
+		v.machine = sonde_cpu_get(history, v.vcpu, &cpu) ? -1 : (int64_t)cpu.machine;
 	}
 	if (stretch->nr_causes) {
 		v.by = d->culprits->list[stretch->causes[0].culprit];
 		v.by_ns = stretch->causes[0].time_ns;
 	}
 	if (stretch->kind == STRETCH_EXIT)
-		v.cause = exit_name(run, stretch->isa, stretch->reason);
+		v.cause = exit_name(history, stretch->isa, stretch->reason);
 	return v;
 }
 
@@ -385,7 +385,7 @@ static struct verdict verdict_of(const struct delays *d, const struct stretch *s
 static const char *text_of(const struct delays *d, size_t row)
 {
 	const struct stretch *stretch = d->heap[row];
-	struct sentence says = {.run = d->why.run};
+	struct sentence says = {.history = d->why.history};
 
 	if (d->texts[row])
 		return d->texts[row];
@@ -397,7 +397,7 @@ static const char *text_of(const struct delays *d, size_t row)
 	return d->texts[row] ? d->texts[row] : "";
 }
 
-static union sonde_cell delay_cell(const struct facts_log *log, size_t row, unsigned column)
+static union sonde_cell delay_cell(const struct rows_log *log, size_t row, unsigned column)
 {
 	const struct delays *d = (const struct delays *)log;
 	struct verdict v;
@@ -414,7 +414,7 @@ static union sonde_cell delay_cell(const struct facts_log *log, size_t row, unsi
 	return why_cell(&d->why, &v, column);
 }
 
-static void delays_release(struct facts_log *log)
+static void delays_release(struct rows_log *log)
 {
 	struct delays *d = (struct delays *)log;
 
@@ -430,17 +430,17 @@ static int collect(struct stretches *s, const struct why *w, struct error *err)
 {
 	const struct thread_waits *waits;
 	const struct exit_sums *exits;
-	int ret = preemption_parts(w->run, w->begin, w->end, add_preemption, s, err);
+	int ret = preemption_parts(w->history, w->begin, w->end, add_preemption, s, err);
 
 	if (!ret) /* what delays a guest's thread without its knowledge is its vCPU's delay */
-		ret = thread_waits_get(&waits, w->run, w->begin, w->end, err);
+		ret = thread_waits_get(&waits, w->history, w->begin, w->end, err);
 	if (!ret)
-		ret = thread_waits_scan(waits, w->run, add_wait, s, err);
+		ret = thread_waits_scan(waits, w->history, add_wait, s, err);
 	if (!ret)
-		ret = exit_sums_get(&exits, w->run, w->begin, w->end, err);
+		ret = exit_sums_get(&exits, w->history, w->begin, w->end, err);
 	if (ret)
 		return ret;
-	ret = exit_sums_longest(exits, w->run, add_exits, s);
+	ret = exit_sums_longest(exits, w->history, add_exits, s);
 	if (ret)
 		return fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret));
 	ret = find_causes(s, waits);
@@ -449,15 +449,15 @@ static int collect(struct stretches *s, const struct why *w, struct error *err)
 
 static bool delays_init(struct delays *d)
 {
-	d->log = (struct facts_log){delay_cell, delays_release};
+	d->log = (struct rows_log){delay_cell, delays_release};
 	d->kept = malloc(STRETCHES_MAX * sizeof(*d->kept));
 	d->heap = calloc(STRETCHES_MAX, sizeof(*d->heap));
 	d->texts = calloc(STRETCHES_MAX, sizeof(*d->texts));
-	return d->kept && d->heap && d->texts && !culprits_get(&d->culprits, d->why.run);
+	return d->kept && d->heap && d->texts && !culprits_get(&d->culprits, d->why.history);
 }
 
-static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
-			  struct error *err)
+static int find_stretches(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			  ns_t end, struct error *err)
 {
 	struct delays *d = calloc(1, sizeof(*d));
 	struct stretches s = {.to = d, .now.row = -1};
@@ -465,21 +465,22 @@ static int find_stretches(struct sonde_facts *out, struct sonde_run *run, ns_t b
 
 	if (!d)
 		return fail(err, -ENOMEM, "out of memory");
-	d->why = (struct why){.run = run, .begin = begin, .end = end};
+	d->why = (struct why){.history = history, .begin = begin, .end = end};
 	if (!delays_init(d) || memo_init(&s.memo, d->culprits->nr))
 		ret = fail(err, -ENOMEM, "out of memory");
 	else
 		ret = collect(&s, &d->why, err);
 	memo_release(&s.memo);
-	facts_set_log(out, &d->log, d->nr);
-	facts_sort(out, "cost");
+	rows_set_log(out, &d->log, d->nr);
+	rows_sort(out, "cost");
 	return ret;
 }
 
-const struct analysis delay_analysis = {
-	{"delay", "The longest delays, one by one",
-	 "the 1000 longest times in which a vCPU or a thread was runnable and did not run, or an "
-	 "exit that was no halt was handled",
-	 why_columns, WHY_NR_COLUMNS},
-	find_stretches,
+const struct table_def delay_table = {
+	.public =
+		{"delay", "The longest delays, one by one",
+		 "the 1000 longest times in which a vCPU or a thread was runnable and did not run, or an "
+		 "exit that was no halt was handled",
+		 why_columns, WHY_NR_COLUMNS},
+	.find = find_stretches,
 };

@@ -4,7 +4,7 @@
 #include "analysis/why/why.h"
 #include "base/units.h"
 #include "channel/origin.h"
-#include "model/rows.h"
+#include "model/state/rows.h"
 
 #include <errno.h>
 
@@ -13,18 +13,18 @@ struct row {
 	ns_t first, last;
 };
 
-static struct row read_row(const struct sonde_run *run, int64_t row)
+static struct row read_row(const struct sonde_history *history, int64_t row)
 {
-	const enum run_table t = RUN_REFUSED;
+	const enum query_table t = QUERY_REFUSED;
 
 	return (struct row){
-		.machine = run_number(run, t, row, 0),
-		.thread = run_number(run, t, row, 1),
-		.what = run_number(run, t, row, 2),
-		.origin = run_number(run, t, row, 3),
-		.count = run_number(run, t, row, 4),
-		.first = run_number(run, t, row, 5),
-		.last = run_number(run, t, row, 6),
+		.machine = query_number(history, t, row, 0),
+		.thread = query_number(history, t, row, 1),
+		.what = query_number(history, t, row, 2),
+		.origin = query_number(history, t, row, 3),
+		.count = query_number(history, t, row, 4),
+		.first = query_number(history, t, row, 5),
+		.last = query_number(history, t, row, 6),
 	};
 }
 
@@ -40,33 +40,33 @@ static const char *name_of(const struct row *r)
 	return r->what >= 0 && r->what < NR_REFUSED ? names[r->what] : "unknown";
 }
 
-static bool is_in(const struct row *r, const struct sonde_run *run, ns_t begin, ns_t end)
+static bool is_in(const struct row *r, const struct sonde_history *history, ns_t begin, ns_t end)
 {
-	return r->machine >= 0 && r->machine < sonde_nr_machines(run) && r->first < end &&
+	return r->machine >= 0 && r->machine < sonde_nr_machines(history) && r->first < end &&
 	       r->last >= begin;
 }
 
-static int find_refused(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_refused(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 			struct error *err)
 {
 	(void)err;
-	for (int64_t row = 0; row < run_nr_rows(run, RUN_REFUSED); row++) {
-		struct row r = read_row(run, row);
+	for (int64_t row = 0; row < query_nr_rows(history, QUERY_REFUSED); row++) {
+		struct row r = read_row(history, row);
 
-		if (is_in(&r, run, begin, end))
-			facts_add(out, (union sonde_cell[]){
-					       cell_int(r.count),
-					       cell_int(r.machine),
-					       cell_str(name_of(&r)),
-					       cell_str(r.origin == HT_ORIGIN_USER     ? "user"
-							: r.origin == HT_ORIGIN_KERNEL ? "kernel"
-										       : "unknown"),
-					       cell_int(r.thread),
-					       cell_int(r.first),
-					       cell_int(r.last),
-				       });
+		if (is_in(&r, history, begin, end))
+			rows_add(out, (union sonde_cell[]){
+					      cell_int(r.count),
+					      cell_int(r.machine),
+					      cell_str(name_of(&r)),
+					      cell_str(r.origin == HT_ORIGIN_USER     ? "user"
+						       : r.origin == HT_ORIGIN_KERNEL ? "kernel"
+										      : "unknown"),
+					      cell_int(r.thread),
+					      cell_int(r.first),
+					      cell_int(r.last),
+				      });
 	}
-	facts_sort(out, "count");
+	rows_sort(out, "count");
 	return 0;
 }
 
@@ -84,13 +84,14 @@ static const struct sonde_column columns[] = {
 	{"last", "LAST", SONDE_COL_TIME, "when the last was made"},
 };
 
-const struct analysis refused_analysis = {
-	{"refused", "Refused hypercalls",
-	 "hypercalls of guests in a kernel's format that no kernel made, and marks beyond a VM's "
-	 "rate; "
-	 "none of them is used",
-	 columns, ARRAY_SIZE(columns)},
-	find_refused,
+const struct table_def refused_table = {
+	.public =
+		{"refused", "Refused hypercalls",
+		 "hypercalls of guests in a kernel's format that no kernel made, and marks beyond a VM's "
+		 "rate; "
+		 "none of them is used",
+		 columns, ARRAY_SIZE(columns)},
+	.find = find_refused,
 };
 
 /* ---- the verdict ---------------------------------------------------------------------------- */
@@ -128,10 +129,10 @@ static void say_attempt(struct why *w, const struct row *r)
 int why_refused(struct why *w, struct error *err)
 {
 	(void)err;
-	for (int64_t row = 0; row < run_nr_rows(w->run, RUN_REFUSED); row++) {
-		struct row r = read_row(w->run, row);
+	for (int64_t row = 0; row < query_nr_rows(w->history, QUERY_REFUSED); row++) {
+		struct row r = read_row(w->history, row);
 
-		if (is_in(&r, w->run, w->begin, w->end) && r.what >= 0 && r.what < NR_REFUSED)
+		if (is_in(&r, w->history, w->begin, w->end) && r.what >= 0 && r.what < NR_REFUSED)
 			say_attempt(w, &r);
 	}
 	return 0;

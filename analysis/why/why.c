@@ -15,7 +15,7 @@ struct verdict why_verdict(const struct why *w, const char *kind, int64_t machin
 		.by = {-1, -1, SONDE_MODE_UNKNOWN, -1},
 		.count = 1,
 		.cause = "",
-		.says = {.run = w->run},
+		.says = {.history = w->history},
 	};
 }
 
@@ -73,19 +73,19 @@ void why_add(struct why *w, const struct verdict *v)
 		row[column] = why_cell(w, v, column);
 	row[WHY_TEXT] = cell_str(text);
 	row[WHY_CAUSE] = cell_str(cause);
-	facts_add(w->out, row);
+	rows_add(w->out, row);
 }
 
-int why_facts(const struct why *w, const struct analysis *analysis, struct sonde_facts **out,
-	      struct error *err)
+int why_rows(const struct why *w, const struct table_def *table, struct sonde_rows **out,
+	     struct error *err)
 {
-	return analysis_facts(out, w->run, analysis, w->begin, w->end, err);
+	return table_rows(out, w->history, table, w->begin, w->end, err);
 }
 
-static int find_why(struct sonde_facts *out, struct sonde_run *run, ns_t begin, ns_t end,
+static int find_why(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		    struct error *err)
 {
-	struct why w = {.out = out, .run = run, .begin = begin, .end = end};
+	struct why w = {.out = out, .history = history, .begin = begin, .end = end};
 	int ret = why_delays(&w, err);
 
 	if (!ret)
@@ -96,7 +96,7 @@ static int find_why(struct sonde_facts *out, struct sonde_run *run, ns_t begin, 
 		ret = why_unknown(&w, err);
 	if (!ret)
 		ret = why_refused(&w, err);
-	facts_sort(out, "cost");
+	rows_sort(out, "cost");
 	return ret;
 }
 
@@ -132,8 +132,9 @@ const struct sonde_column why_columns[WHY_NR_COLUMNS] = {
 		 "(what they did), vcpus (likewise), waits (what vCPUs waited for), lost (events), trace (there is none), clock, syscalls, problems (with the input); empty for others"},
 };
 
-const struct analysis why_analysis = {
-	{"why", "What cost time", "verdicts, most costly first, each with its greatest cause",
-	 why_columns, WHY_NR_COLUMNS},
-	find_why,
+const struct table_def why_table = {
+	.public = {"why", "What cost time",
+		   "verdicts, most costly first, each with its greatest cause", why_columns,
+		   WHY_NR_COLUMNS},
+	.find = find_why,
 };

@@ -2,7 +2,7 @@
 #ifndef ANALYSIS_WHY_WHY_H
 #define ANALYSIS_WHY_WHY_H
 
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "analysis/sentence.h"
 
 /*
@@ -25,12 +25,12 @@ struct verdict {
 };
 
 struct why {
-	struct sonde_facts *out;
-	struct sonde_run *run;
+	struct sonde_rows *out;
+	struct sonde_history *history;
 	ns_t begin, end;
 };
 
-/* The columns of all facts that are verdicts. */
+/* The columns of all tables that are verdicts. */
 enum why_column {
 	WHY_TEXT,
 	WHY_COST,
@@ -68,8 +68,8 @@ int why_gaps(struct why *w, struct error *err);
 struct verdict why_not_known(const struct why *w, const char *what, int64_t machine);
 int why_refused(struct why *w, struct error *err);
 
-/* The facts of another analysis over the same window; the caller releases them. */
-int why_facts(const struct why *w, const struct analysis *analysis, struct sonde_facts **out,
-	      struct error *err);
+/* The rows of another analysis over the same window; the caller releases them. */
+int why_rows(const struct why *w, const struct table_def *table, struct sonde_rows **out,
+	     struct error *err);
 
 #endif

@@ -56,7 +56,7 @@ struct cause {
 };
 
 struct losers {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	const struct culprits *culprits;
 	struct keyed rows;    /* struct loser, by row */
 	int64_t last_row;     /* of the loser asked for last, -1 none */
@@ -232,17 +232,18 @@ static void rank_causes(struct losers *l)
 }
 
 /* @thread: the row of who waited. */
-static enum delay_class class_of(struct sonde_run *run, int64_t thread, const struct culprit *c)
+static enum delay_class class_of(struct sonde_history *history, int64_t thread,
+				 const struct culprit *c)
 {
 	struct sonde_cpu served;
 	struct sonde_thread t;
 
-	if (c->mode == SONDE_MODE_UNKNOWN || sonde_thread_get(run, thread, &t))
+	if (c->mode == SONDE_MODE_UNKNOWN || sonde_thread_get(history, thread, &t))
 		return CLASS_UNKNOWN;
 	if (c->mode == SONDE_MODE_IDLE)
 		return CLASS_IDLE;
-	if (c->mode == SONDE_MODE_HYPERVISOR && !sonde_cpu_get(run, c->vcpu, &served) &&
-	    run_is_inside(run, t.machine, served.machine))
+	if (c->mode == SONDE_MODE_HYPERVISOR && !sonde_cpu_get(history, c->vcpu, &served) &&
+	    query_is_inside(history, t.machine, served.machine))
 		return CLASS_HYPERVISOR;
 	return c->machine == t.machine ? CLASS_OWN : CLASS_OTHER;
 }
@@ -257,7 +258,7 @@ static void sum_classes(struct losers *l)
 		int64_t thread = *keyed_cells(&l->rows, cause->loser);
 		struct culprit c = culprit_at(l, i);
 
-		loser_at(l, cause->loser)->per_class[class_of(l->run, thread, &c)] +=
+		loser_at(l, cause->loser)->per_class[class_of(l->history, thread, &c)] +=
 			cause->total_ns;
 	}
 }
@@ -295,9 +296,9 @@ static void say_quota(struct sentence *s, const struct loser *loser)
 		return;
 	say_part(s, loser->quota_ns, loser->total_ns, false);
 	say(s, "its cgroup");
-	if (!sonde_cpu_get(s->run, loser->row, &vcpu) &&
-	    !sonde_thread_get(s->run, vcpu.host_thread, &t) &&
-	    !sonde_cgroup_get(s->run, t.cgroup, &cgroup) && *cgroup.path)
+	if (!sonde_cpu_get(s->history, loser->row, &vcpu) &&
+	    !sonde_thread_get(s->history, vcpu.host_thread, &t) &&
+	    !sonde_cgroup_get(s->history, t.cgroup, &cgroup) && *cgroup.path)
 		say(s, " %s", cgroup.path);
 	say(s, " was throttled.");
 }
@@ -333,7 +334,7 @@ static void say_worst(struct sentence *s, const struct loser *loser)
 		say(s, " from ");
 	}
 	say_time(s, loser->worst.begin);
-	if (!sonde_thread_get(s->run, loser->worst.victim, &t) && t.tid) {
+	if (!sonde_thread_get(s->history, loser->worst.victim, &t) && t.tid) {
 		say(s, "; it delayed ");
 		say_thread(s, loser->worst.victim);
 	}
@@ -379,25 +380,25 @@ static struct verdict verdict_of(const struct why *w, const struct losers *l,
 static void say_inherited(struct sentence *s, const struct why *w, int64_t vcpu)
 {
 	struct error err;
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 	ns_t inherited;
 	int64_t row;
 
-	if (analysis_facts(&f, w->run, &vcpu_time_analysis, w->begin, w->end, &err))
+	if (table_rows(&f, w->history, &vcpu_time_table, w->begin, w->end, &err))
 		return;
-	row = facts_find_rising(f, "vcpu", vcpu);
-	inherited = row < 0 ? 0 : facts_named(f, (size_t)row, "inherited_steal").i;
+	row = rows_find_rising(f, "vcpu", vcpu);
+	inherited = row < 0 ? 0 : rows_named(f, (size_t)row, "inherited_steal").i;
 	if (inherited) {
 		char share[UNIT_TEXT];
 
 		say(s, " With ");
 		say_length(s, inherited);
 		say(s, " inherited from the vCPU that it was on, its total steal is ");
-		say_length(s, facts_named(f, (size_t)row, "total_steal").i);
+		say_length(s, rows_named(f, (size_t)row, "total_steal").i);
 		say(s, " (%s).",
-		    unit_share(share, facts_named(f, (size_t)row, "total_steal_share").i));
+		    unit_share(share, rows_named(f, (size_t)row, "total_steal_share").i));
 	}
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 static void vcpu_verdict(struct why *w, const struct losers *l, const struct loser *loser)
@@ -405,7 +406,7 @@ static void vcpu_verdict(struct why *w, const struct losers *l, const struct los
 	struct sonde_cpu cpu;
 	struct verdict v;
 
-	sonde_cpu_get(w->run, loser->row, &cpu);
+	sonde_cpu_get(w->history, loser->row, &cpu);
 	v = verdict_of(w, l, loser, "vcpu", cpu.machine);
 	v.vcpu = loser->row;
 	say_cpu(&v.says, loser->row);
@@ -484,7 +485,7 @@ static void thread_verdict(struct why *w, const struct losers *l, const struct l
 	struct sonde_thread t;
 	struct verdict v;
 
-	sonde_thread_get(w->run, loser->row, &t);
+	sonde_thread_get(w->history, loser->row, &t);
 	v = verdict_of(w, l, loser, "thread", t.machine);
 	v.thread = loser->row;
 	say_thread(&v.says, loser->row);
@@ -517,27 +518,27 @@ static void tell(struct why *w, struct losers *l,
 static bool losers_init(struct losers *l, const struct why *w)
 {
 	*l = (struct losers){
-		.run = w->run,
+		.history = w->history,
 		.last_row = -1,
 		.rows = {.nr_cells = 1, .sum_bytes = sizeof(struct loser)},
 	};
-	return !culprits_get(&l->culprits, w->run);
+	return !culprits_get(&l->culprits, w->history);
 }
 
 int why_delays(struct why *w, struct error *err)
 {
-	struct both b = {.victim = {.run = w->run, .thread = -1}};
+	struct both b = {.victim = {.history = w->history, .thread = -1}};
 	const struct thread_waits *waits;
 	bool fits = losers_init(&b.vcpus, w);
-	int ret = thread_waits_get(&waits, w->run, w->begin, w->end, err);
+	int ret = thread_waits_get(&waits, w->history, w->begin, w->end, err);
 
 	fits &= losers_init(&b.threads, w);
 	for (size_t i = 0; fits && !ret && i < waits->nr_waiters && !b.threads.no_memory; i++)
 		add_waiter(&b.threads, waits, &waits->waiters[i]);
 	if (fits && !ret && !b.threads.no_memory)
-		ret = preemption_parts(w->run, w->begin, w->end, add_preemption, &b, err);
+		ret = preemption_parts(w->history, w->begin, w->end, add_preemption, &b, err);
 	if (!ret && !b.threads.no_memory && !b.vcpus.no_memory)
-		ret = preemption_sum(w->run, w->begin, w->end, add_causes, &b, err);
+		ret = preemption_sum(w->history, w->begin, w->end, add_causes, &b, err);
 	if (!ret && (!fits || b.vcpus.no_memory || b.threads.no_memory))
 		ret = fail(err, -ENOMEM, "out of memory");
 	if (!ret) {

@@ -55,7 +55,7 @@ static struct lost lost_of(const struct why *w, const struct by_machine *losses,
 	uint32_t nr;
 	const uint32_t *rows = by_machine_rows(losses, machine, &nr);
 
-	for (uint32_t i = 0; i < nr && !sonde_loss_get(w->run, rows[i], &l); i++)
+	for (uint32_t i = 0; i < nr && !sonde_loss_get(w->history, rows[i], &l); i++)
 		take_loss(&lost, &l, w->begin, w->end);
 	return lost;
 }
@@ -110,7 +110,7 @@ static void gaps_of(struct why *w, const struct by_machine *losses, int64_t mach
 
 	if (!lost.counted && !lost.gaps)
 		return;
-	sonde_machine_get(w->run, machine, &m);
+	sonde_machine_get(w->history, machine, &m);
 	say_places(&v.says, m.name, &lost);
 	say(&v.says, ": nothing is known of %s.", lost.counted + lost.gaps == 1 ? "it" : "these");
 	say_advice(&v.says, &lost);
@@ -157,7 +157,7 @@ static void say_unseen(struct sentence *s, const struct unseen *u, const struct 
 /* A trace of processes alone is not one of which something is missing. */
 static bool is_of_user_space(const struct why *w, struct sonde_machine *m)
 {
-	return !sonde_machine_get(w->run, 0, m) && !strncmp(m->tracer, "lttng-ust", 9);
+	return !sonde_machine_get(w->history, 0, m) && !strncmp(m->tracer, "lttng-ust", 9);
 }
 
 /* Of the physical CPUs' time. */
@@ -171,7 +171,7 @@ static int unknown_cpu_time(struct why *w, const struct by_machine *losses, bool
 	struct unseen unseen;
 	char share[UNIT_TEXT];
 	ns_t time = 0;
-	int ret = usages_get(&u, w->run, w->begin, w->end, err);
+	int ret = usages_get(&u, w->history, w->begin, w->end, err);
 
 	if (ret)
 		return ret;
@@ -181,7 +181,7 @@ static int unknown_cpu_time(struct why *w, const struct by_machine *losses, bool
 	}
 	if (share_ppm(time, u->total_ns) < UNKNOWN_PPM)
 		return 0;
-	ret = unseen_find(&unseen, w->run, w->begin, w->end, time);
+	ret = unseen_find(&unseen, w->history, w->begin, w->end, time);
 	if (ret)
 		return fail(err, ret, "out of memory");
 	/* A gap that began before the window may still be felt in it. */
@@ -210,12 +210,12 @@ int why_gaps(struct why *w, struct error *err)
 {
 	struct by_machine losses;
 	bool told = false;
-	int ret = by_machine_init(&losses, w->run, RUN_LOSS);
+	int ret = by_machine_init(&losses, w->history, QUERY_LOSS);
 
 	if (ret)
 		return fail(err, ret, "out of memory");
 	ret = unknown_cpu_time(w, &losses, &told, err);
-	for (int64_t machine = told; machine < sonde_nr_machines(w->run) && !ret; machine++)
+	for (int64_t machine = told; machine < sonde_nr_machines(w->history) && !ret; machine++)
 		gaps_of(w, &losses, machine);
 	by_machine_release(&losses);
 	return ret;

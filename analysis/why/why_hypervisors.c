@@ -7,27 +7,27 @@
 
 #include <string.h>
 
-/* Facts, and their rows by the VM that they are about. */
+/* Rows, and their rows by the VM that they are about. */
 struct of_vms {
-	struct sonde_facts *facts;
+	struct sonde_rows *rows;
 	struct by_machine by_vm;
 };
 
 /* @column names the VM. */
-static int of_vms_init(struct of_vms *o, struct why *w, const struct analysis *analysis,
+static int of_vms_init(struct of_vms *o, struct why *w, const struct table_def *table,
 		       const char *column, struct error *err)
 {
-	int ret = why_facts(w, analysis, &o->facts, err);
+	int ret = why_rows(w, table, &o->rows, err);
 
 	if (ret)
 		return ret;
-	ret = by_machine_init_facts(&o->by_vm, w->run, o->facts, column);
+	ret = by_machine_init_rows(&o->by_vm, w->history, o->rows, column);
 	return ret ? fail(err, ret, "out of memory") : 0;
 }
 
 static void of_vms_release(struct of_vms *o)
 {
-	sonde_facts_free(o->facts);
+	sonde_rows_free(o->rows);
 	by_machine_release(&o->by_vm);
 }
 
@@ -39,19 +39,19 @@ struct top_exit {
 
 static struct top_exit top_exit(const struct of_vms *reasons, int64_t vm)
 {
-	const struct sonde_facts *f = reasons->facts;
+	const struct sonde_rows *f = reasons->rows;
 	struct top_exit top = {0};
 	uint32_t nr;
 	const uint32_t *rows = by_machine_rows(&reasons->by_vm, vm, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		if (facts_named(f, rows[i], "total").i <= top.total)
+		if (rows_named(f, rows[i], "total").i <= top.total)
 			continue;
-		top.name = facts_named(f, rows[i], "name").s;
-		top.by = facts_named(f, rows[i], "by").i;
-		top.count = facts_named(f, rows[i], "count").i;
-		top.maybe_more = facts_named(f, rows[i], "maybe_more").i;
-		top.total = facts_named(f, rows[i], "total").i;
+		top.name = rows_named(f, rows[i], "name").s;
+		top.by = rows_named(f, rows[i], "by").i;
+		top.count = rows_named(f, rows[i], "count").i;
+		top.maybe_more = rows_named(f, rows[i], "maybe_more").i;
+		top.total = rows_named(f, rows[i], "total").i;
 	}
 	return top;
 }
@@ -59,18 +59,18 @@ static struct top_exit top_exit(const struct of_vms *reasons, int64_t vm)
 /* The longest exit of its code that was no sleep. */
 static void point_at_longest(const struct of_vms *exits, int64_t vm, struct verdict *v)
 {
-	const struct sonde_facts *f = exits->facts;
+	const struct sonde_rows *f = exits->rows;
 	ns_t longest = -1;
 	uint32_t nr;
 	const uint32_t *rows = by_machine_rows(&exits->by_vm, vm, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		ns_t max = facts_named(f, rows[i], "max").i;
+		ns_t max = rows_named(f, rows[i], "max").i;
 
-		if (max <= longest || !strcmp(facts_named(f, rows[i], "name").s, "HLT"))
+		if (max <= longest || !strcmp(rows_named(f, rows[i], "name").s, "HLT"))
 			continue;
 		longest = max;
-		v->begin = facts_named(f, rows[i], "max_at").i;
+		v->begin = rows_named(f, rows[i], "max_at").i;
 		v->end = v->begin + max;
 	}
 	if (longest < 0)
@@ -84,22 +84,22 @@ static void point_at_longest(const struct of_vms *exits, int64_t vm, struct verd
 
 static void say_nesting(const struct of_vms *nesting, int64_t vm, struct verdict *v)
 {
-	const struct sonde_facts *f = nesting->facts;
+	const struct sonde_rows *f = nesting->rows;
 	uint32_t nr;
 	const uint32_t *rows = by_machine_rows(&nesting->by_vm, vm, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		int64_t per_thousand = facts_named(f, rows[i], "per_thousand").i;
+		int64_t per_thousand = rows_named(f, rows[i], "per_thousand").i;
 		char text[UNIT_TEXT];
 
 		if (per_thousand < 0)
 			continue;
 		say(&v->says, " Each of its %s exits that ",
-		    unit_count(text, facts_named(f, rows[i], "reflected").i));
-		say_machine(&v->says, facts_named(f, rows[i], "host").i);
+		    unit_count(text, rows_named(f, rows[i], "reflected").i));
+		say_machine(&v->says, rows_named(f, rows[i], "host").i);
 		say(&v->says, " had to handle cost %lld.%lld exits to ",
 		    (long long)per_thousand / 1000, (long long)per_thousand % 1000 / 100);
-		say_machine(&v->says, facts_named(f, rows[i], "by").i);
+		say_machine(&v->says, rows_named(f, rows[i], "by").i);
 		say(&v->says, " on average.");
 	}
 }
@@ -119,31 +119,31 @@ static void say_top(const struct top_exit *top, struct verdict *v)
 	say(&v->says, " each. Sleep, and what others ran before the entry, is not counted.");
 }
 
-static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
+static void vm_verdict(struct why *w, const struct sonde_rows *vms, size_t row,
 		       const struct of_vms *reasons, const struct of_vms *exits,
 		       const struct of_vms *nesting)
 {
-	int64_t vm = facts_named(vms, row, "vm").i;
+	int64_t vm = rows_named(vms, row, "vm").i;
 	struct top_exit top = top_exit(reasons, vm);
 	struct verdict v = why_verdict(w, "hypervisor", vm);
-	const char *note = facts_named(vms, row, "note").s;
+	const char *note = rows_named(vms, row, "note").s;
 	char share[UNIT_TEXT], exits_text[UNIT_TEXT];
 
-	v.cost_ns = facts_named(vms, row, "hypervisor").i;
+	v.cost_ns = rows_named(vms, row, "hypervisor").i;
 	if (!v.cost_ns)
 		return;
-	v.by = (struct culprit){top.count ? top.by : facts_named(vms, row, "parent").i, -1,
+	v.by = (struct culprit){top.count ? top.by : rows_named(vms, row, "parent").i, -1,
 				SONDE_MODE_HYPERVISOR, -1};
 	v.by_ns = top.total;
-	v.count = facts_named(vms, row, "exits").i;
+	v.count = rows_named(vms, row, "exits").i;
 	v.cause = top.count ? top.name : "";
 	say(&v.says, "Hypervisors used %s", *note ? "at least " : "");
 	say_length(&v.says, v.cost_ns);
 	say(&v.says, " of CPU time for ");
 	say_machine(&v.says, vm);
 	say(&v.says, " in %s exits, %s of all the time it had a CPU.",
-	    unit_count(exits_text, facts_named(vms, row, "exits").i),
-	    unit_share(share, facts_named(vms, row, "share").i));
+	    unit_count(exits_text, rows_named(vms, row, "exits").i),
+	    unit_share(share, rows_named(vms, row, "share").i));
 	say_top(&top, &v);
 	say_nesting(nesting, vm, &v);
 	point_at_longest(exits, vm, &v);
@@ -153,18 +153,18 @@ static void vm_verdict(struct why *w, const struct sonde_facts *vms, size_t row,
 int why_hypervisors(struct why *w, struct error *err)
 {
 	struct of_vms reasons = {0}, exits = {0}, nesting = {0};
-	struct sonde_facts *vms = NULL;
-	int ret = why_facts(w, &hypervisor_analysis, &vms, err);
+	struct sonde_rows *vms = NULL;
+	int ret = why_rows(w, &hypervisor_table, &vms, err);
 
 	if (!ret)
-		ret = of_vms_init(&reasons, w, &exit_reason_analysis, "vm", err);
+		ret = of_vms_init(&reasons, w, &exit_reason_table, "vm", err);
 	if (!ret)
-		ret = of_vms_init(&exits, w, &exits_analysis, "from", err);
+		ret = of_vms_init(&exits, w, &exits_table, "from", err);
 	if (!ret)
-		ret = of_vms_init(&nesting, w, &nesting_analysis, "vm", err);
-	for (size_t i = 0; !ret && i < sonde_facts_nr_rows(vms); i++)
+		ret = of_vms_init(&nesting, w, &nesting_table, "vm", err);
+	for (size_t i = 0; !ret && i < sonde_rows_nr(vms); i++)
 		vm_verdict(w, vms, i, &reasons, &exits, &nesting);
-	sonde_facts_free(vms);
+	sonde_rows_free(vms);
 	of_vms_release(&reasons);
 	of_vms_release(&exits);
 	of_vms_release(&nesting);

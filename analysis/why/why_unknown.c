@@ -18,7 +18,7 @@ static bool is_in_dark(const struct why *w, const struct sonde_machine *m)
 {
 	struct sonde_machine parent;
 
-	return m->level > 1 && !sonde_machine_get(w->run, m->parent, &parent) && !parent.traced;
+	return m->level > 1 && !sonde_machine_get(w->history, m->parent, &parent) && !parent.traced;
 }
 
 /* ... nor has it itself one: no_trace() says so of all of them. */
@@ -34,8 +34,8 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 	struct sonde_cpu cpu;
 	char share[UNIT_TEXT];
 
-	if (share_ppm(time, total) < UNKNOWN_PPM || sonde_cpu_get(w->run, vcpu, &cpu) ||
-	    sonde_machine_get(w->run, cpu.machine, &m) || is_dark(w, &m))
+	if (share_ppm(time, total) < UNKNOWN_PPM || sonde_cpu_get(w->history, vcpu, &cpu) ||
+	    sonde_machine_get(w->history, cpu.machine, &m) || is_dark(w, &m))
 		return;
 	v.machine = cpu.machine;
 	v.vcpu = vcpu;
@@ -45,7 +45,7 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 	say(&v.says, " did is not known for ");
 	say_length(&v.says, time);
 	say(&v.says, " of its time (%s): ", unit_share(share, share_ppm(time, total)));
-	if (is_in_dark(w, &m) && !sonde_machine_get(w->run, m.parent, &m))
+	if (is_in_dark(w, &m) && !sonde_machine_get(w->history, m.parent, &m))
 		say(&v.says,
 		    "%s, which it is in, has no trace. Only where it was seen to run, or to wait, "
 		    "is known. Next time run sonde-agent in %s, too.",
@@ -59,14 +59,14 @@ static void unknown_vcpu(struct why *w, int64_t vcpu, ns_t time, ns_t total)
 
 static int unknown_vcpu_time(struct why *w, struct error *err)
 {
-	struct sonde_facts *f;
-	int ret = why_facts(w, &vcpu_state_analysis, &f, err);
+	struct sonde_rows *f;
+	int ret = why_rows(w, &vcpu_state_table, &f, err);
 
-	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(f); row++)
-		unknown_vcpu(w, facts_named(f, row, "vcpu").i, facts_named(f, row, "unknown").i,
-			     facts_named(f, row, "total").i);
+	for (size_t row = 0; !ret && row < sonde_rows_nr(f); row++)
+		unknown_vcpu(w, rows_named(f, row, "vcpu").i, rows_named(f, row, "unknown").i,
+			     rows_named(f, row, "total").i);
 	if (!ret)
-		sonde_facts_free(f);
+		sonde_rows_free(f);
 	return ret;
 }
 
@@ -93,7 +93,7 @@ static void no_trace(struct why *w, const struct tables *t, int64_t machine,
 	if (m->traced)
 		return;
 	if (is_dark(w, m)) {
-		sonde_machine_get(w->run, m->parent, &parent);
+		sonde_machine_get(w->history, m->parent, &parent);
 		say(&v.says,
 		    "Neither %s nor %s, which it is in, has a trace: only the kernel of %s knows "
 		    "when its vCPUs were runnable. What they waited for is known only where the VM "
@@ -126,7 +126,7 @@ static void loose_clock(struct why *w, const struct tables *t, int64_t machine,
 
 	if (!m->traced)
 		return;
-	for (uint32_t i = 0; i < nr && !sonde_clock_get(w->run, rows[i], &c); i++) {
+	for (uint32_t i = 0; i < nr && !sonde_clock_get(w->history, rows[i], &c); i++) {
 		if (c.from >= w->end || c.to <= w->begin)
 			continue;
 		if (c.bound_ns < 0)
@@ -161,7 +161,7 @@ static void no_syscalls(struct why *w, const struct tables *t, int64_t machine,
 	uint32_t nr;
 	const uint32_t *rows = by_machine_rows(&t->contexts, machine, &nr);
 
-	for (uint32_t i = 0; i < nr && !sonde_context_get(w->run, rows[i], &c); i++) {
+	for (uint32_t i = 0; i < nr && !sonde_context_get(w->history, rows[i], &c); i++) {
 		if (c.mode == SONDE_MODE_SYSCALL)
 			return;
 		threads |= c.mode == SONDE_MODE_TASK;
@@ -184,7 +184,7 @@ static void lost_boot(struct why *w, const struct tables *t, int64_t machine,
 	uint32_t nr;
 	const uint32_t *rows = by_machine_rows(&t->milestones, machine, &nr);
 
-	for (uint32_t i = 0; i < nr && !run_milestone(w->run, rows[i], &ms); i++) {
+	for (uint32_t i = 0; i < nr && !query_milestone(w->history, rows[i], &ms); i++) {
 		if (strcmp(ms.kind, "lost"))
 			continue;
 		say(&v.says,
@@ -197,15 +197,15 @@ static void lost_boot(struct why *w, const struct tables *t, int64_t machine,
 	}
 }
 
-static int read_tables(struct tables *t, const struct sonde_run *run)
+static int read_tables(struct tables *t, const struct sonde_history *history)
 {
-	int ret = by_machine_init(&t->threads, run, RUN_THREAD);
+	int ret = by_machine_init(&t->threads, history, QUERY_THREAD);
 
 	if (!ret)
-		ret = by_machine_init(&t->clocks, run, RUN_CLOCK);
+		ret = by_machine_init(&t->clocks, history, QUERY_CLOCK);
 	if (!ret)
-		ret = by_machine_init(&t->contexts, run, RUN_CONTEXT);
-	return ret ? ret : by_machine_init(&t->milestones, run, RUN_MILESTONE);
+		ret = by_machine_init(&t->contexts, history, QUERY_CONTEXT);
+	return ret ? ret : by_machine_init(&t->milestones, history, QUERY_MILESTONE);
 }
 
 static void tables_release(struct tables *t)
@@ -219,12 +219,12 @@ static void tables_release(struct tables *t)
 static int unknown_machines(struct why *w, struct error *err)
 {
 	struct tables t = {0};
-	int ret = read_tables(&t, w->run);
+	int ret = read_tables(&t, w->history);
 
-	for (int64_t machine = 0; machine < sonde_nr_machines(w->run) && !ret; machine++) {
+	for (int64_t machine = 0; machine < sonde_nr_machines(w->history) && !ret; machine++) {
 		struct sonde_machine m;
 
-		sonde_machine_get(w->run, machine, &m);
+		sonde_machine_get(w->history, machine, &m);
 		lost_boot(w, &t, machine, &m);
 		no_trace(w, &t, machine, &m);
 		loose_clock(w, &t, machine, &m);
@@ -240,9 +240,9 @@ static void problems(struct why *w)
 {
 	struct verdict v = why_not_known(w, "problems", 0);
 	struct sonde_problem p, first = {.text = "this history was not written to its end"};
-	int64_t others = sonde_run_complete(w->run) ? -1 : 0;
+	int64_t others = sonde_history_complete(w->history) ? -1 : 0;
 
-	for (int64_t row = 0; !sonde_problem_get(w->run, row, &p); row++) {
+	for (int64_t row = 0; !sonde_problem_get(w->history, row, &p); row++) {
 		if (p.note)
 			continue;
 		if (++others == 0)

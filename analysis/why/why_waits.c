@@ -43,25 +43,25 @@ static bool is_guess(const char *evidence)
 	       !strncmp(evidence, "what came before ", 17);
 }
 
-static void wait_verdict(struct why *w, const struct sonde_facts *waits, size_t row)
+static void wait_verdict(struct why *w, const struct sonde_rows *waits, size_t row)
 {
-	int cause = find_cause(facts_named(waits, row, "cause").s);
-	const char *irq = facts_named(waits, row, "irq").s;
-	const char *evidence = facts_named(waits, row, "evidence").s;
+	int cause = find_cause(rows_named(waits, row, "cause").s);
+	const char *irq = rows_named(waits, row, "irq").s;
+	const char *evidence = rows_named(waits, row, "evidence").s;
 	const char *probably = is_guess(evidence) ? "probably " : "";
-	int64_t count = facts_named(waits, row, "count").i;
+	int64_t count = rows_named(waits, row, "count").i;
 	struct sonde_cpu cpu;
 	struct verdict v;
 	char text[UNIT_TEXT];
 
-	if (cause < 0 || sonde_cpu_get(w->run, facts_named(waits, row, "vcpu").i, &cpu))
+	if (cause < 0 || sonde_cpu_get(w->history, rows_named(waits, row, "vcpu").i, &cpu))
 		return;
 	v = why_verdict(w, "wait", cpu.machine);
-	v.vcpu = facts_named(waits, row, "vcpu").i;
-	v.cost_ns = facts_named(waits, row, "total").i;
-	v.begin = facts_named(waits, row, "longest_at").i;
-	v.end = v.begin + facts_named(waits, row, "longest").i;
-	v.by.vcpu = facts_named(waits, row, "from").i;
+	v.vcpu = rows_named(waits, row, "vcpu").i;
+	v.cost_ns = rows_named(waits, row, "total").i;
+	v.begin = rows_named(waits, row, "longest_at").i;
+	v.end = v.begin + rows_named(waits, row, "longest").i;
+	v.by.vcpu = rows_named(waits, row, "from").i;
 	v.by_ns = v.by.vcpu >= 0 ? v.cost_ns : 0;
 	v.count = count;
 	v.cause = causes[cause].cause;
@@ -81,7 +81,7 @@ static void wait_verdict(struct why *w, const struct sonde_facts *waits, size_t 
 		say(&v.says, " (%s)", irq);
 	if (count > 1) {
 		say(&v.says, ", %s times. It took ", unit_count(text, count));
-		say_length(&v.says, facts_named(waits, row, "mean").i);
+		say_length(&v.says, rows_named(waits, row, "mean").i);
 		say(&v.says, " on average; the longest took ");
 		say_length(&v.says, v.end - v.begin);
 	}
@@ -99,17 +99,17 @@ struct waited {
 };
 
 /* @vms: per machine. */
-static void add_waited(struct waited *vms, const struct why *w, const struct sonde_facts *waits,
+static void add_waited(struct waited *vms, const struct why *w, const struct sonde_rows *waits,
 		       size_t row)
 {
-	ns_t time = facts_named(waits, row, "total").i;
+	ns_t time = rows_named(waits, row, "total").i;
 	struct sonde_cpu cpu;
 
-	if (sonde_cpu_get(w->run, facts_named(waits, row, "vcpu").i, &cpu) ||
-	    cpu.machine >= sonde_nr_machines(w->run))
+	if (sonde_cpu_get(w->history, rows_named(waits, row, "vcpu").i, &cpu) ||
+	    cpu.machine >= sonde_nr_machines(w->history))
 		return;
 	vms[cpu.machine].all += time;
-	if (!strcmp(facts_named(waits, row, "evidence").s, WAKE_UNSEEN_TEXT))
+	if (!strcmp(rows_named(waits, row, "evidence").s, WAKE_UNSEEN_TEXT))
 		vms[cpu.machine].unseen += time;
 }
 
@@ -119,8 +119,8 @@ static void unseen_of_vm(struct why *w, struct waited of, int64_t vm)
 	struct sonde_machine m, parent;
 	char share[UNIT_TEXT];
 
-	if (share_ppm(of.unseen, of.all) < UNSEEN_PPM || sonde_machine_get(w->run, vm, &m) ||
-	    sonde_machine_get(w->run, m.parent, &parent))
+	if (share_ppm(of.unseen, of.all) < UNSEEN_PPM || sonde_machine_get(w->history, vm, &m) ||
+	    sonde_machine_get(w->history, m.parent, &parent))
 		return;
 	v.cause = "waits";
 	v.by_ns = of.unseen;
@@ -133,14 +133,14 @@ static void unseen_of_vm(struct why *w, struct waited of, int64_t vm)
 	why_add(w, &v);
 }
 
-static int unseen_interrupts(struct why *w, const struct sonde_facts *waits, struct error *err)
+static int unseen_interrupts(struct why *w, const struct sonde_rows *waits, struct error *err)
 {
-	int64_t nr = sonde_nr_machines(w->run);
+	int64_t nr = sonde_nr_machines(w->history);
 	struct waited *vms = calloc((size_t)nr + 1, sizeof(*vms));
 
 	if (!vms)
 		return fail(err, -ENOMEM, "out of memory");
-	for (size_t row = 0; row < sonde_facts_nr_rows(waits); row++)
+	for (size_t row = 0; row < sonde_rows_nr(waits); row++)
 		add_waited(vms, w, waits, row);
 	for (int64_t vm = 0; vm < nr; vm++)
 		unseen_of_vm(w, vms[vm], vm);
@@ -149,7 +149,7 @@ static int unseen_interrupts(struct why *w, const struct sonde_facts *waits, str
 }
 
 /* The greatest of the steps that a wake-up consists of. */
-static void say_slowest_step(struct sentence *s, const struct sonde_facts *wakeups, size_t row)
+static void say_slowest_step(struct sentence *s, const struct sonde_rows *wakeups, size_t row)
 {
 	static const struct {
 		const char *column, *words;
@@ -164,13 +164,13 @@ static void say_slowest_step(struct sentence *s, const struct sonde_facts *wakeu
 	int64_t length;
 
 	for (size_t i = 1; i < ARRAY_SIZE(steps); i++) {
-		if (facts_named(wakeups, row, steps[i].column).i >
-		    facts_named(wakeups, row, steps[greatest].column).i)
+		if (rows_named(wakeups, row, steps[i].column).i >
+		    rows_named(wakeups, row, steps[greatest].column).i)
 			greatest = i;
 	}
-	length = facts_named(wakeups, row, steps[greatest].column).i;
+	length = rows_named(wakeups, row, steps[greatest].column).i;
 	say(s, " %s of that, ",
-	    2 * length > facts_named(wakeups, row, "mean").i ? "Most" : "The largest part");
+	    2 * length > rows_named(wakeups, row, "mean").i ? "Most" : "The largest part");
 	say_length(s, length);
 	say(s, ", passed because %s.", steps[greatest].words);
 }
@@ -186,20 +186,20 @@ static void say_spread(struct verdict *v, ns_t median)
 	say(&v->says, ".");
 }
 
-static void wakeup_verdict(struct why *w, const struct sonde_facts *wakeups, size_t row)
+static void wakeup_verdict(struct why *w, const struct sonde_rows *wakeups, size_t row)
 {
-	struct verdict v = why_verdict(w, "wakeup", facts_named(wakeups, row, "vm").i);
-	int64_t count = facts_named(wakeups, row, "count").i;
-	int64_t mean = facts_named(wakeups, row, "mean").i;
-	const char *name = facts_named(wakeups, row, "cause").s;
+	struct verdict v = why_verdict(w, "wakeup", rows_named(wakeups, row, "vm").i);
+	int64_t count = rows_named(wakeups, row, "count").i;
+	int64_t mean = rows_named(wakeups, row, "mean").i;
+	const char *name = rows_named(wakeups, row, "cause").s;
 	int cause = find_cause(name);
 	char text[UNIT_TEXT];
 
 	v.cost_ns = mean * count;
 	v.count = count;
 	v.cause = name;
-	v.begin = facts_named(wakeups, row, "longest_at").i;
-	v.end = v.begin + facts_named(wakeups, row, "longest").i;
+	v.begin = rows_named(wakeups, row, "longest_at").i;
+	v.end = v.begin + rows_named(wakeups, row, "longest").i;
 	say_machine(&v.says, v.machine);
 	say(&v.says, "'s %s wake-up%s by %s took ", unit_count(text, count), count == 1 ? "" : "s",
 	    cause < 0 ? strcmp(name, "timer") ? "something unknown" : "a timer" : causes[cause].by);
@@ -212,24 +212,24 @@ static void wakeup_verdict(struct why *w, const struct sonde_facts *wakeups, siz
 	say(&v.says, ".");
 	say_slowest_step(&v.says, wakeups, row);
 	if (count > 1)
-		say_spread(&v, facts_named(wakeups, row, "median").i);
+		say_spread(&v, rows_named(wakeups, row, "median").i);
 	why_add(w, &v);
 }
 
 int why_waits(struct why *w, struct error *err)
 {
-	struct sonde_facts *waits = NULL, *wakeups = NULL;
-	int ret = why_facts(w, &wait_analysis, &waits, err);
+	struct sonde_rows *waits = NULL, *wakeups = NULL;
+	int ret = why_rows(w, &wait_table, &waits, err);
 
 	if (!ret)
-		ret = why_facts(w, &wakeup_analysis, &wakeups, err);
-	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(waits); row++)
+		ret = why_rows(w, &wakeup_table, &wakeups, err);
+	for (size_t row = 0; !ret && row < sonde_rows_nr(waits); row++)
 		wait_verdict(w, waits, row);
-	for (size_t row = 0; !ret && row < sonde_facts_nr_rows(wakeups); row++)
+	for (size_t row = 0; !ret && row < sonde_rows_nr(wakeups); row++)
 		wakeup_verdict(w, wakeups, row);
 	if (!ret)
 		ret = unseen_interrupts(w, waits, err);
-	sonde_facts_free(waits);
-	sonde_facts_free(wakeups);
+	sonde_rows_free(waits);
+	sonde_rows_free(wakeups);
 	return ret;
 }

@@ -9,7 +9,7 @@
 #include "channel/reader.h"
 #include "clock/fit/sort.h"
 #include "events/rows.h"
-#include "source/exits.h"
+#include "arch/exits.h"
 #include "source/ticks.h"
 
 /* When no CPU records anything for so long, the tracer was off. */
@@ -116,7 +116,7 @@ static int on_kvm_exit(struct watch *w, const struct event *e)
 	int ret = host_runs(w, e->time.v);
 
 	w->last_start.time = 0;
-	if (ret == 0 && (isa == ISA_SVM || isa == ISA_VMX) && exit_starts_guest(reason, isa))
+	if (ret == 0 && isa && exit_starts_guest(reason, isa))
 		ret = note_nesting(w, e->time.v, true);
 	return ret;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/answers/compare_text.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "base/units.h"
 #include "cmd/common/missing.h"
-#include "report/facts.h"
+#include "report/rows.h"
 #include "report/paragraph.h"
 
 #include <inttypes.h>
@@ -15,49 +15,49 @@
 /* A change is told when chance makes any measure look so different once in a hundred times. */
 #define CHANCE_PPM 10000
 
-static bool is_share(const struct sonde_facts *f, size_t row)
+static bool is_share(const struct sonde_rows *f, size_t row)
 {
-	return !strcmp(facts_named(f, row, "unit").s, "ppm");
+	return !strcmp(rows_named(f, row, "unit").s, "ppm");
 }
 
 /* "20.5%", "-3.2%", "1234.0/s", or "1234.0/Gcy". */
-static char *value_text(const struct sonde_facts *f, size_t row, const char *column, bool sign,
+static char *value_text(const struct sonde_rows *f, size_t row, const char *column, bool sign,
 			char *buf, size_t room)
 {
-	double v = (double)facts_named(f, row, column).i;
+	double v = (double)rows_named(f, row, column).i;
 
 	if (is_share(f, row))
 		snprintf(buf, room, sign ? "%+.2f%%" : "%.2f%%", v / 1e4);
 	else
 		snprintf(buf, room, sign ? "%+.1f%s" : "%.1f%s", v / 1e3,
-			 strcmp(facts_named(f, row, "unit").s, "per 1000 s") ? "/Gcy" : "/s");
+			 strcmp(rows_named(f, row, "unit").s, "per 1000 s") ? "/Gcy" : "/s");
 	return buf;
 }
 
 /* "web1 vCPU 2", or "web1". */
-static char *who_text(const struct sonde_facts *f, size_t row, char *buf, size_t room)
+static char *who_text(const struct sonde_rows *f, size_t row, char *buf, size_t room)
 {
-	int64_t cpu = facts_named(f, row, "cpu").i;
+	int64_t cpu = rows_named(f, row, "cpu").i;
 
 	if (cpu >= 0)
-		snprintf(buf, room, "%s vCPU %" PRId64, facts_named(f, row, "machine").s, cpu);
+		snprintf(buf, room, "%s vCPU %" PRId64, rows_named(f, row, "machine").s, cpu);
 	else
-		snprintf(buf, room, "%s", facts_named(f, row, "machine").s);
+		snprintf(buf, room, "%s", rows_named(f, row, "machine").s);
 	return buf;
 }
 
 /* Few and scattered values: the share afterwards may be anything. */
-static bool says_nothing(const struct sonde_facts *f, size_t row)
+static bool says_nothing(const struct sonde_rows *f, size_t row)
 {
-	int64_t before = facts_named(f, row, "before").i;
+	int64_t before = rows_named(f, row, "before").i;
 
 	/* What a whole machine uses is no part of 1. */
-	return is_share(f, row) && facts_named(f, row, "cpu").i >= 0 &&
-	       facts_named(f, row, "low").i <= -before &&
-	       facts_named(f, row, "high").i >= 1000000 - before;
+	return is_share(f, row) && rows_named(f, row, "cpu").i >= 0 &&
+	       rows_named(f, row, "low").i <= -before &&
+	       rows_named(f, row, "high").i >= 1000000 - before;
 }
 
-static void print_change(const struct invocation *inv, const struct sonde_facts *f, size_t row)
+static void print_change(const struct invocation *inv, const struct sonde_rows *f, size_t row)
 {
 	char lead[48], text[600], before[32], after[32], low[32], high[32], change[32], who[120];
 	char limits[80];
@@ -71,15 +71,15 @@ static void print_change(const struct invocation *inv, const struct sonde_facts 
 			 value_text(f, row, "low", true, low, sizeof(low)),
 			 value_text(f, row, "high", true, high, sizeof(high)));
 	snprintf(text, sizeof(text), "%s: %s: %s, was %s; %s", who_text(f, row, who, sizeof(who)),
-		 facts_named(f, row, "what").s,
+		 rows_named(f, row, "what").s,
 		 value_text(f, row, "after", false, after, sizeof(after)),
 		 value_text(f, row, "before", false, before, sizeof(before)), limits);
 	paragraph_print(&inv->screen, lead, text);
 }
 
-static bool is_told(const struct sonde_facts *f, size_t row)
+static bool is_told(const struct sonde_rows *f, size_t row)
 {
-	return facts_named(f, row, "chance").i >= 0;
+	return rows_named(f, row, "chance").i >= 0;
 }
 
 /* One kind of changes: of shares or of rates, beyond chance or not. */
@@ -88,23 +88,23 @@ struct kind {
 	bool share, proven;
 };
 
-static bool is_of_kind(const struct sonde_facts *f, size_t row, const struct kind *k)
+static bool is_of_kind(const struct sonde_rows *f, size_t row, const struct kind *k)
 {
-	int64_t chance = facts_named(f, row, "chance").i;
+	int64_t chance = rows_named(f, row, "chance").i;
 
 	if (is_share(f, row) != k->share || !is_told(f, row))
 		return false;
 	return k->proven ? chance <= CHANCE_PPM
-			 : chance > CHANCE_PPM && facts_named(f, row, "change").i;
+			 : chance > CHANCE_PPM && rows_named(f, row, "change").i;
 }
 
 /* The @top greatest of them; returns how many there are. */
-static size_t print_kind(const struct invocation *inv, const struct sonde_facts *f,
+static size_t print_kind(const struct invocation *inv, const struct sonde_rows *f,
 			 const struct kind *k, uint64_t top)
 {
 	size_t nr = 0;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		if (!is_of_kind(f, row, k))
 			continue;
 		if (!nr)
@@ -117,38 +117,39 @@ static size_t print_kind(const struct invocation *inv, const struct sonde_facts 
 	return nr;
 }
 
-/* ---- what one of the runs does not have ---------------------------------------------------- */
+/* ---- what one of the histories does not have ----------------------------------------------------
+ */
 
-static bool same_absence(const struct sonde_facts *f, size_t a, size_t b)
+static bool same_absence(const struct sonde_rows *f, size_t a, size_t b)
 {
-	return facts_named(f, a, "cpu").i == facts_named(f, b, "cpu").i &&
-	       !strcmp(facts_named(f, a, "absent").s, facts_named(f, b, "absent").s) &&
-	       !strcmp(facts_named(f, a, "machine").s, facts_named(f, b, "machine").s);
+	return rows_named(f, a, "cpu").i == rows_named(f, b, "cpu").i &&
+	       !strcmp(rows_named(f, a, "absent").s, rows_named(f, b, "absent").s) &&
+	       !strcmp(rows_named(f, a, "machine").s, rows_named(f, b, "machine").s);
 }
 
-static bool is_absent(const struct sonde_facts *f, size_t row)
+static bool is_absent(const struct sonde_rows *f, size_t row)
 {
-	return *facts_named(f, row, "absent").s;
+	return *rows_named(f, row, "absent").s;
 }
 
 /* All of its machine is absent, which is told once. */
-static bool goes_with_machine(const struct sonde_facts *f, size_t row)
+static bool goes_with_machine(const struct sonde_rows *f, size_t row)
 {
-	for (size_t i = 0; facts_named(f, row, "cpu").i >= 0 && i < sonde_facts_nr_rows(f); i++) {
-		if (facts_named(f, i, "cpu").i < 0 && is_absent(f, i) &&
-		    !strcmp(facts_named(f, i, "machine").s, facts_named(f, row, "machine").s))
+	for (size_t i = 0; rows_named(f, row, "cpu").i >= 0 && i < sonde_rows_nr(f); i++) {
+		if (rows_named(f, i, "cpu").i < 0 && is_absent(f, i) &&
+		    !strcmp(rows_named(f, i, "machine").s, rows_named(f, row, "machine").s))
 			return true;
 	}
 	return false;
 }
 
 /* Each machine and vCPU once. */
-static void print_absent(const struct invocation *inv, const struct sonde_facts *f)
+static void print_absent(const struct invocation *inv, const struct sonde_rows *f)
 {
 	size_t nr = 0;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		bool after = !strcmp(facts_named(f, row, "absent").s, "after");
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
+		bool after = !strcmp(rows_named(f, row, "absent").s, "after");
 		char text[600], who[120];
 		size_t first = 0;
 
@@ -193,22 +194,22 @@ static void print_matches(const struct invocation *inv, const struct comparison 
 
 /* ---- what cannot be told ------------------------------------------------------------------- */
 
-static bool same_doubt(const struct sonde_facts *f, size_t a, size_t b)
+static bool same_doubt(const struct sonde_rows *f, size_t a, size_t b)
 {
 	static const char *const columns[] = {"cpu", "known_before", "known_after"};
 
 	if (is_absent(f, a))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		if (facts_named(f, a, columns[i]).i != facts_named(f, b, columns[i]).i)
+		if (rows_named(f, a, columns[i]).i != rows_named(f, b, columns[i]).i)
 			return false;
 	}
 	return !is_told(f, a) &&
-	       !strcmp(facts_named(f, a, "machine").s, facts_named(f, b, "machine").s);
+	       !strcmp(rows_named(f, a, "machine").s, rows_named(f, b, "machine").s);
 }
 
 /* What it is about, once for all measures that share it. */
-static void print_doubt(const struct invocation *inv, const struct sonde_facts *f, size_t row)
+static void print_doubt(const struct invocation *inv, const struct sonde_rows *f, size_t row)
 {
 	char text[600], who[120], number[UNIT_TEXT];
 	size_t first = 0;
@@ -218,14 +219,14 @@ static void print_doubt(const struct invocation *inv, const struct sonde_facts *
 		first++;
 	if (first < row)
 		return;
-	for (size_t i = row; i < sonde_facts_nr_rows(f); i++)
+	for (size_t i = row; i < sonde_rows_nr(f); i++)
 		nr += same_doubt(f, i, row);
 	snprintf(text, sizeof(text),
 		 "%s: %s measure%s \"%s\"; known in %" PRId64 " of 24 parts before, in %" PRId64
 		 " after",
 		 who_text(f, row, who, sizeof(who)), unit_count(number, nr),
-		 nr == 1 ? "," : "s, among them", facts_named(f, row, "what").s,
-		 facts_named(f, row, "known_before").i, facts_named(f, row, "known_after").i);
+		 nr == 1 ? "," : "s, among them", rows_named(f, row, "what").s,
+		 rows_named(f, row, "known_before").i, rows_named(f, row, "known_after").i);
 	paragraph_print(&inv->screen, "  ", text);
 }
 
@@ -234,26 +235,27 @@ static void print_doubts(const struct invocation *inv, const struct comparison *
 	const char *why = "too much of a window is unknown, or what is recorded is not the same";
 	char text[300], number[UNIT_TEXT];
 
-	if (sonde_run_ticks_are_ns(p->runs[0]) != sonde_run_ticks_are_ns(p->runs[1]))
+	if (sonde_history_ticks_are_ns(p->histories[0]) !=
+	    sonde_history_ticks_are_ns(p->histories[1]))
 		why = "rates per second and per cycle do not compare, and what is unknown does not";
 	snprintf(text, sizeof(text), "Of %s measure%s it is not known whether they changed: %s.",
 		 unit_count(number, (int64_t)nr), nr == 1 ? "" : "s", why);
 	paragraph_print(&inv->screen, "", text);
-	for (size_t row = 0; row < sonde_facts_nr_rows(p->facts); row++) {
-		if (!is_told(p->facts, row) && !is_absent(p->facts, row))
-			print_doubt(inv, p->facts, row);
+	for (size_t row = 0; row < sonde_rows_nr(p->rows); row++) {
+		if (!is_told(p->rows, row) && !is_absent(p->rows, row))
+			print_doubt(inv, p->rows, row);
 	}
 }
 
 /* How to read what was printed of changes. */
-static void print_notes(const struct invocation *inv, const struct sonde_facts *f)
+static void print_notes(const struct invocation *inv, const struct sonde_rows *f)
 {
 	bool skips = false;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++)
-		skips |= is_told(f, row) &&
-			 (facts_named(f, row, "known_before").i < COMPARE_SLICES ||
-			  facts_named(f, row, "known_after").i < COMPARE_SLICES);
+	for (size_t row = 0; row < sonde_rows_nr(f); row++)
+		skips |=
+			is_told(f, row) && (rows_named(f, row, "known_before").i < COMPARE_SLICES ||
+					    rows_named(f, row, "known_after").i < COMPARE_SLICES);
 	fprintf(inv->screen.out, "\n");
 	paragraph_print(
 		&inv->screen, "",
@@ -267,17 +269,17 @@ static void print_notes(const struct invocation *inv, const struct sonde_facts *
 }
 
 /* "shares by 3.1% and rates by 12.0/s at most": how much of a difference chance may be. */
-static char *greatest_text(const struct sonde_facts *f, char *buf, size_t room)
+static char *greatest_text(const struct sonde_rows *f, char *buf, size_t room)
 {
 	int64_t greatest[2] = {0};
 	size_t at[2] = {0}, used = 0;
 	char value[32];
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		bool share = is_share(f, row);
-		int64_t size = facts_named(f, row, "size").i;
+		int64_t size = rows_named(f, row, "size").i;
 
-		if (is_told(f, row) && facts_named(f, row, "chance").i > CHANCE_PPM &&
+		if (is_told(f, row) && rows_named(f, row, "chance").i > CHANCE_PPM &&
 		    size > greatest[share]) {
 			greatest[share] = size;
 			at[share] = row;
@@ -300,11 +302,12 @@ static char *greatest_text(const struct sonde_facts *f, char *buf, size_t room)
 static void print_rest(const struct invocation *inv, const struct comparison *p, size_t told,
 		       size_t beyond)
 {
-	bool no_vms = sonde_nr_machines(p->runs[0]) == 1 || sonde_nr_machines(p->runs[1]) == 1;
+	bool no_vms =
+		sonde_nr_machines(p->histories[0]) == 1 || sonde_nr_machines(p->histories[1]) == 1;
 	char number[UNIT_TEXT], all[UNIT_TEXT], greatest[120], text[300];
 
 	fprintf(inv->screen.out, "\n");
-	greatest_text(p->facts, greatest, sizeof(greatest));
+	greatest_text(p->rows, greatest, sizeof(greatest));
 	unit_count(number, (int64_t)(told - beyond));
 	if (told == beyond)
 		snprintf(text, sizeof(text),
@@ -345,31 +348,32 @@ void comparison_print(const struct invocation *inv, const struct comparison *p, 
 		 true, false},
 		{"Rates that may have changed", false, false},
 	};
-	size_t told = 0, absent = 0, beyond = 0, shown = 0, all = sonde_facts_nr_rows(p->facts);
+	size_t told = 0, absent = 0, beyond = 0, shown = 0, all = sonde_rows_nr(p->rows);
 
 	for (unsigned i = 0; i < 2; i++)
-		unit_length(length[i], p->end[i] - p->begin[i], sonde_run_ticks_are_ns(p->runs[i]));
+		unit_length(length[i], p->end[i] - p->begin[i],
+			    sonde_history_ticks_are_ns(p->histories[i]));
 	fprintf(inv->screen.out, "%s of %s, against %s of %s before\n", length[1], inv->operands[1],
 		length[0], inv->operands[0]);
 	for (unsigned i = 0; i < 2; i++)
-		missing_print_of(inv, i ? "after: " : "before: ", p->runs[i], p->begin[i],
+		missing_print_of(inv, i ? "after: " : "before: ", p->histories[i], p->begin[i],
 				 p->end[i]);
 	print_matches(inv, p);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		uint64_t most = kinds[i].proven ? TOP_DEFAULT : TOP_UNPROVEN_DEFAULT;
-		size_t nr = print_kind(inv, p->facts, &kinds[i], top ? top : most);
+		size_t nr = print_kind(inv, p->rows, &kinds[i], top ? top : most);
 
 		beyond += kinds[i].proven ? nr : 0;
 		shown += nr;
 	}
 	for (size_t row = 0; row < all; row++) {
-		told += is_told(p->facts, row);
-		absent += is_absent(p->facts, row);
+		told += is_told(p->rows, row);
+		absent += is_absent(p->rows, row);
 	}
 	if (shown)
-		print_notes(inv, p->facts);
+		print_notes(inv, p->rows);
 	print_rest(inv, p, told, beyond);
 	if (told + absent < all)
 		print_doubts(inv, p, all - told - absent);
-	print_absent(inv, p->facts);
+	print_absent(inv, p->rows);
 }

@@ -8,15 +8,15 @@
 /*
  * What sonde compare says in words: which machines are one though their names differ; changes,
  * first those that are more than chance; how many measures did not change; what cannot be told,
- * and why; what one of the runs does not have.
+ * and why; what one of the histories does not have.
  */
 
-/* Of a window of each of two runs; 0 the run before, 1 the one after. */
+/* Of a window of each of two histories; 0 the history before, 1 the one after. */
 struct comparison {
-	struct sonde_run *runs[2];
+	struct sonde_history *histories[2];
 	int64_t begin[2], end[2];
 	struct match match;
-	struct sonde_facts *facts; /* of compare_windows() */
+	struct sonde_rows *rows; /* of compare_windows() */
 };
 
 /* @top: changes of each kind at most; 0: as many as are usually of use. */

@@ -2,7 +2,7 @@
 #include "cmd/answers/critpath_marks.h"
 #include "base/units.h"
 #include "base/figure.h"
-#include "report/facts.h"
+#include "report/rows.h"
 
 #include <stdio.h>
 
@@ -24,14 +24,14 @@ static enum exit_code complain_unpaired(const struct invocation *inv,
 			opt->to ? opt->to : opt->from, opt->from);
 }
 
-enum exit_code marked_request_find(const struct invocation *inv, struct sonde_run *run,
+enum exit_code marked_request_find(const struct invocation *inv, struct sonde_history *history,
 				   const struct marks_wanted *opt, int64_t begin, int64_t end,
 				   struct marked_request *out)
 {
 	struct mark_pairs pairs;
 	enum exit_code code = EXIT_DONE;
 
-	if (mark_pairs_find(&pairs, run, opt->from, opt->to, begin, end)) {
+	if (mark_pairs_find(&pairs, history, opt->from, opt->to, begin, end)) {
 		mark_pairs_release(&pairs);
 		return complain(inv, EXIT_FAILED, "out of memory");
 	}
@@ -51,10 +51,10 @@ enum exit_code marked_request_find(const struct invocation *inv, struct sonde_ru
 	return code;
 }
 
-void marked_request_print(const struct invocation *inv, const struct sonde_run *run,
+void marked_request_print(const struct invocation *inv, const struct sonde_history *history,
 			  const struct marked_request *r)
 {
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	const char *from = r->pair.from.text, *to = r->pair.to.text;
 	char median[UNIT_TEXT], length[UNIT_TEXT], nth[48] = "the longest";
 
@@ -71,28 +71,30 @@ void marked_request_print(const struct invocation *inv, const struct sonde_run *
 			   unit_length(median, r->median, is_ns));
 }
 
-static void json_mark(struct json *j, const char *key, struct sonde_run *run,
+static void json_mark(struct json *j, const char *key, struct sonde_history *history,
 		      const struct sonde_mark *m)
 {
 	struct sonde_machine machine;
 
 	json_begin_object(j, key);
 	json_int(j, "at", m->t);
-	json_str(j, "machine", sonde_machine_get(run, m->machine, &machine) ? "" : machine.name);
+	json_str(j, "machine",
+		 sonde_machine_get(history, m->machine, &machine) ? "" : machine.name);
 	json_int(j, "cpu", m->cpu);
-	json_thread(j, "thread", run, m->thread);
+	json_thread(j, "thread", history, m->thread);
 	json_str(j, "text", m->text);
 	json_int(j, "id", m->id);
 	json_end(j);
 }
 
-void marked_request_json(struct json *j, struct sonde_run *run, const struct marked_request *r)
+void marked_request_json(struct json *j, struct sonde_history *history,
+			 const struct marked_request *r)
 {
 	if (!r->nr_pairs)
 		return;
 	json_begin_object(j, "request");
-	json_mark(j, "from", run, &r->pair.from);
-	json_mark(j, "to", run, &r->pair.to);
+	json_mark(j, "from", history, &r->pair.from);
+	json_mark(j, "to", history, &r->pair.to);
 	json_int(j, "nth", (int64_t)r->nth);
 	json_int(j, "requests", (int64_t)r->nr_pairs);
 	json_int(j, "median", r->median);

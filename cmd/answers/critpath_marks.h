@@ -19,13 +19,14 @@ struct marked_request {
 };
 
 /* In [@begin, @end); says why when there is none. */
-enum exit_code marked_request_find(const struct invocation *inv, struct sonde_run *run,
+enum exit_code marked_request_find(const struct invocation *inv, struct sonde_history *history,
 				   const struct marks_wanted *opt, int64_t begin, int64_t end,
 				   struct marked_request *out);
 
 /* Both say nothing when none was asked for. */
-void marked_request_print(const struct invocation *inv, const struct sonde_run *run,
+void marked_request_print(const struct invocation *inv, const struct sonde_history *history,
 			  const struct marked_request *r);
-void marked_request_json(struct json *j, struct sonde_run *run, const struct marked_request *r);
+void marked_request_json(struct json *j, struct sonde_history *history,
+			 const struct marked_request *r);
 
 #endif

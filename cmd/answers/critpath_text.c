@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/answers/critpath_text.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "base/units.h"
-#include "report/facts.h"
+#include "report/rows.h"
 #include "report/paragraph.h"
 #include "report/safe.h"
 
@@ -48,9 +48,9 @@ static int by_time(const void *a, const void *b)
 }
 
 /* @with_what: tell apart what steps were about, too. */
-static bool sum_up(const struct sonde_facts *f, bool with_what, struct sums *out)
+static bool sum_up(const struct sonde_rows *f, bool with_what, struct sums *out)
 {
-	size_t nr = sonde_facts_nr_rows(f);
+	size_t nr = sonde_rows_nr(f);
 	size_t kept = 0;
 
 	out->list = calloc(nr + 1, sizeof(*out->list));
@@ -58,9 +58,9 @@ static bool sum_up(const struct sonde_facts *f, bool with_what, struct sums *out
 		return false;
 	for (size_t i = 0; i < nr; i++)
 		out->list[i] = (struct sum){
-			facts_named(f, i, "machine").i, facts_named(f, i, "thread").i,
-			facts_named(f, i, "kind").s, with_what ? facts_named(f, i, "what").s : "",
-			facts_named(f, i, "length").i};
+			rows_named(f, i, "machine").i, rows_named(f, i, "thread").i,
+			rows_named(f, i, "kind").s, with_what ? rows_named(f, i, "what").s : "",
+			rows_named(f, i, "length").i};
 	qsort(out->list, nr, sizeof(*out->list), by_identity);
 	for (size_t i = 1; i < nr; i++) {
 		if (by_identity(&out->list[kept], &out->list[i]))
@@ -73,27 +73,27 @@ static bool sum_up(const struct sonde_facts *f, bool with_what, struct sums *out
 	return true;
 }
 
-static void thread_text(struct sonde_run *run, int64_t thread, char *buf, size_t room)
+static void thread_text(struct sonde_history *history, int64_t thread, char *buf, size_t room)
 {
 	struct sonde_machine m;
 	struct sonde_thread t;
 	char label[120];
 
-	if (sonde_thread_get(run, thread, &t) || sonde_machine_get(run, t.machine, &m)) {
+	if (sonde_thread_get(history, thread, &t) || sonde_machine_get(history, t.machine, &m)) {
 		snprintf(buf, room, "?");
 		return;
 	}
-	sonde_thread_label(run, thread, label, sizeof(label));
+	sonde_thread_label(history, thread, label, sizeof(label));
 	snprintf(buf, room, "%s %s", m.name, label);
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-static int print_sums(const struct invocation *inv, struct sonde_run *run,
-		      const struct sonde_facts *f, int64_t length)
+static int print_sums(const struct invocation *inv, struct sonde_history *history,
+		      const struct sonde_rows *f, int64_t length)
 {
 	struct table *t = table_new(&inv->screen);
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	size_t shown = SUMS_MAX;
 	struct sums sums;
 	int64_t rest = 0;
@@ -117,7 +117,7 @@ static int print_sums(const struct invocation *inv, struct sonde_run *run,
 		table_cell(t, line, 0, unit_length(unit, time, is_ns));
 		table_cell(t, line, 1, unit_share(unit, share_ppm(time, length)));
 		if (i < shown)
-			thread_text(run, sums.list[i].thread, text, sizeof(text));
+			thread_text(history, sums.list[i].thread, text, sizeof(text));
 		else
 			snprintf(text, sizeof(text), "... %zu smaller parts", sums.nr - shown);
 		table_cell(t, line, 2, text);
@@ -136,16 +136,16 @@ static int by_length(const void *a, const void *b)
 }
 
 /* The length from which on a step is among the @top longest. */
-static int64_t shortest_shown(const struct sonde_facts *f, uint64_t top)
+static int64_t shortest_shown(const struct sonde_rows *f, uint64_t top)
 {
-	size_t nr = sonde_facts_nr_rows(f);
+	size_t nr = sonde_rows_nr(f);
 	int64_t *lengths = malloc((nr + 1) * sizeof(*lengths));
 	int64_t shortest = 0;
 
 	if (!lengths)
 		return 0;
 	for (size_t i = 0; i < nr; i++)
-		lengths[i] = facts_named(f, i, "length").i;
+		lengths[i] = rows_named(f, i, "length").i;
 	qsort(lengths, nr, sizeof(*lengths), by_length);
 	if (nr > top)
 		shortest = lengths[top - 1];
@@ -167,12 +167,12 @@ static void print_left_out(struct table *t, size_t nr, int64_t time, bool is_ns)
 	table_cell(t, line, 2, text);
 }
 
-static int print_steps(const struct invocation *inv, struct sonde_run *run,
-		       const struct sonde_facts *f, uint64_t top)
+static int print_steps(const struct invocation *inv, struct sonde_history *history,
+		       const struct sonde_rows *f, uint64_t top)
 {
 	int64_t shortest = shortest_shown(f, top ? top : TOP_DEFAULT);
 	struct table *t = table_new(&inv->screen);
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	int64_t left_out_time = 0;
 	size_t left_out = 0;
 
@@ -183,8 +183,8 @@ static int print_steps(const struct invocation *inv, struct sonde_run *run,
 	table_column(t, "THREAD", 0);
 	table_column(t, "IS", 0);
 	table_column(t, "WHAT", TABLE_WRAP);
-	for (size_t i = 0; i < sonde_facts_nr_rows(f); i++) {
-		int64_t length = facts_named(f, i, "length").i;
+	for (size_t i = 0; i < sonde_rows_nr(f); i++) {
+		int64_t length = rows_named(f, i, "length").i;
 		char text[200], unit[UNIT_TEXT];
 		int line;
 
@@ -197,30 +197,30 @@ static int print_steps(const struct invocation *inv, struct sonde_run *run,
 		left_out = 0;
 		left_out_time = 0;
 		line = table_line(t, TABLE_NO_PARENT);
-		table_cell(t, line, 0, unit_time(unit, facts_named(f, i, "at").i, is_ns));
+		table_cell(t, line, 0, unit_time(unit, rows_named(f, i, "at").i, is_ns));
 		table_cell(t, line, 1, unit_length(unit, length, is_ns));
-		thread_text(run, facts_named(f, i, "thread").i, text, sizeof(text));
+		thread_text(history, rows_named(f, i, "thread").i, text, sizeof(text));
 		table_cell(t, line, 2, text);
-		table_cell(t, line, 3, facts_named(f, i, "kind").s);
-		table_cell(t, line, 4, facts_named(f, i, "what").s);
+		table_cell(t, line, 3, rows_named(f, i, "kind").s);
+		table_cell(t, line, 4, rows_named(f, i, "what").s);
 	}
 	print_left_out(t, left_out, left_out_time, is_ns);
 	screen_title(&inv->screen, "Step by step");
 	return table_print(t);
 }
 
-bool critpath_ended(const struct sonde_run *run, int64_t thread, int64_t *end)
+bool critpath_ended(const struct sonde_history *history, int64_t thread, int64_t *end)
 {
 	struct sonde_thread t;
 
-	if (sonde_thread_get(run, thread, &t) || t.end < 0 || t.end >= *end)
+	if (sonde_thread_get(history, thread, &t) || t.end < 0 || t.end >= *end)
 		return false;
 	*end = t.end;
 	return true;
 }
 
 /* What stands in column IS, of the words that do. */
-static void print_legend(const struct invocation *inv, const struct sonde_facts *f)
+static void print_legend(const struct invocation *inv, const struct sonde_rows *f)
 {
 	static const struct {
 		const char *kind, *means;
@@ -238,10 +238,10 @@ static void print_legend(const struct invocation *inv, const struct sonde_facts 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		size_t row = 0;
 
-		while (row < sonde_facts_nr_rows(f) &&
-		       strcmp(facts_named(f, row, "kind").s, words[i].kind))
+		while (row < sonde_rows_nr(f) &&
+		       strcmp(rows_named(f, row, "kind").s, words[i].kind))
 			row++;
-		if (row < sonde_facts_nr_rows(f) && used < sizeof(text))
+		if (row < sonde_rows_nr(f) && used < sizeof(text))
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s: %s",
 						 used ? "; " : "", words[i].kind, words[i].means);
 	}
@@ -251,22 +251,22 @@ static void print_legend(const struct invocation *inv, const struct sonde_facts 
 	paragraph_print(&inv->screen, "(", text);
 }
 
-int critpath_print(const struct invocation *inv, struct sonde_run *run, const struct sonde_facts *f,
-		   const struct critpath_asked *asked)
+int critpath_print(const struct invocation *inv, struct sonde_history *history,
+		   const struct sonde_rows *f, const struct critpath_asked *asked)
 {
 	int64_t begin = asked->begin, end = asked->end;
-	bool ended = critpath_ended(run, asked->thread, &end);
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool ended = critpath_ended(history, asked->thread, &end);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	char from[UNIT_TEXT], length[UNIT_TEXT], name[200];
 	int ret;
 
-	thread_text(run, asked->thread, name, sizeof(name));
+	thread_text(history, asked->thread, name, sizeof(name));
 	screen_say(&inv->screen, "%s: the %s from %s%s, %zu steps\n", name,
 		   unit_length(length, end - begin, is_ns), unit_time(from, begin, is_ns),
-		   ended ? " to its end" : "", sonde_facts_nr_rows(f));
-	ret = print_sums(inv, run, f, end - begin);
+		   ended ? " to its end" : "", sonde_rows_nr(f));
+	ret = print_sums(inv, history, f, end - begin);
 	if (!ret)
-		ret = print_steps(inv, run, f, asked->top);
+		ret = print_steps(inv, history, f, asked->top);
 	if (!ret)
 		print_legend(inv, f);
 	return ret;
@@ -283,8 +283,8 @@ static void print_frame(FILE *out, const char *text, char end)
 	fputc(end, out);
 }
 
-int critpath_folded(const struct invocation *inv, struct sonde_run *run,
-		    const struct sonde_facts *f)
+int critpath_folded(const struct invocation *inv, struct sonde_history *history,
+		    const struct sonde_rows *f)
 {
 	struct sums sums;
 
@@ -293,7 +293,7 @@ int critpath_folded(const struct invocation *inv, struct sonde_run *run,
 	for (size_t i = 0; i < sums.nr; i++) {
 		char name[200];
 
-		thread_text(run, sums.list[i].thread, name, sizeof(name));
+		thread_text(history, sums.list[i].thread, name, sizeof(name));
 		print_frame(inv->screen.out, name, ';');
 		print_frame(inv->screen.out, sums.list[i].kind, ';');
 		print_frame(inv->screen.out, sums.list[i].what, ' ');

@@ -19,12 +19,12 @@ struct critpath_asked {
 };
 
 /* A path ends where its thread does: true, and @end is there, when that is before @end. */
-bool critpath_ended(const struct sonde_run *run, int64_t thread, int64_t *end);
+bool critpath_ended(const struct sonde_history *history, int64_t thread, int64_t *end);
 
 /* @f: of sonde_critical_path(). */
-int critpath_print(const struct invocation *inv, struct sonde_run *run, const struct sonde_facts *f,
-		   const struct critpath_asked *asked);
-int critpath_folded(const struct invocation *inv, struct sonde_run *run,
-		    const struct sonde_facts *f);
+int critpath_print(const struct invocation *inv, struct sonde_history *history,
+		   const struct sonde_rows *f, const struct critpath_asked *asked);
+int critpath_folded(const struct invocation *inv, struct sonde_history *history,
+		    const struct sonde_rows *f);
 
 #endif

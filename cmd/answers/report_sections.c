@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/answers/report_sections.h"
 #include "report/json.h"
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 
 #include <string.h>
 
 const char *report_title(const char *name)
 {
 	unsigned nr;
-	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+	const struct sonde_table *const *list = sonde_tables(&nr);
 
 	for (unsigned i = 0; i < nr; i++) {
 		if (!strcmp(list[i]->name, name))
@@ -20,7 +20,7 @@ const char *report_title(const char *name)
 void report_sections_list(FILE *out)
 {
 	unsigned nr;
-	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+	const struct sonde_table *const *list = sonde_tables(&nr);
 
 	for (unsigned i = 0; i < nr; i++)
 		fprintf(out, "%-17s  %s\n", list[i]->name, list[i]->title);
@@ -38,7 +38,7 @@ void report_sections_json(FILE *out)
 	};
 	struct json j = {.out = out, .flat = 4};
 	unsigned nr;
-	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+	const struct sonde_table *const *list = sonde_tables(&nr);
 
 	json_begin_object(&j, NULL);
 	for (unsigned i = 0; i < nr; i++) {

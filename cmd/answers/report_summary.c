@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/answers/report_summary.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "base/figure.h"
 #include "base/units.h"
 #include "cmd/common/missing.h"
-#include "report/facts.h"
+#include "report/rows.h"
 
 #include <inttypes.h>
 
@@ -12,43 +12,43 @@
 #define LEAST_LOST_PPM 10000
 
 /* The begin of its line; a nested VM's vCPU inherits the steal time of those that it is on. */
-static void print_lost(const struct invocation *inv, const struct sonde_facts *vcpus, size_t row,
+static void print_lost(const struct invocation *inv, const struct sonde_rows *vcpus, size_t row,
 		       const char *name, bool is_ns)
 {
-	int64_t inherited = facts_named(vcpus, row, "inherited_steal").i;
+	int64_t inherited = rows_named(vcpus, row, "inherited_steal").i;
 	char text[UNIT_TEXT], share[UNIT_TEXT];
 
 	screen_say(&inv->screen, "%s: ", name);
 	if (inherited) {
 		fprintf(inv->screen.out, "%s total steal (%s), ",
-			unit_length(text, facts_named(vcpus, row, "total_steal").i, is_ns),
-			unit_share(share, facts_named(vcpus, row, "total_steal_share").i));
+			unit_length(text, rows_named(vcpus, row, "total_steal").i, is_ns),
+			unit_share(share, rows_named(vcpus, row, "total_steal_share").i));
 		fprintf(inv->screen.out, "%s of it inherited;\n  ",
 			unit_length(text, inherited, is_ns));
 	}
 }
 
-static void print_culprits(const struct invocation *inv, struct sonde_run *run,
-			   const struct sonde_facts *pairs, int64_t vcpu, bool is_ns)
+static void print_culprits(const struct invocation *inv, struct sonde_history *history,
+			   const struct sonde_rows *pairs, int64_t vcpu, bool is_ns)
 {
 	unsigned culprits = 0;
 
-	for (size_t p = 0; p < sonde_facts_nr_rows(pairs) && culprits < 3; p++) {
+	for (size_t p = 0; p < sonde_rows_nr(pairs) && culprits < 3; p++) {
 		char machine[80], thread[80], text[UNIT_TEXT];
-		int64_t by = facts_named(pairs, p, "culprit").i;
-		bool is_known = facts_named(pairs, p, "culprit_machine").i >= 0;
+		int64_t by = rows_named(pairs, p, "culprit").i;
+		bool is_known = rows_named(pairs, p, "culprit_machine").i >= 0;
 
-		if (facts_named(pairs, p, "vcpu").i != vcpu)
+		if (rows_named(pairs, p, "vcpu").i != vcpu)
 			continue;
-		facts_cell_text(run, SONDE_COL_MACHINE, facts_named(pairs, p, "culprit_machine"),
-				machine, sizeof(machine));
+		rows_cell_text(history, SONDE_COL_MACHINE, rows_named(pairs, p, "culprit_machine"),
+			       machine, sizeof(machine));
 		if (by >= 0)
-			sonde_thread_label(run, by, thread, sizeof(thread));
+			sonde_thread_label(history, by, thread, sizeof(thread));
 		else
 			snprintf(thread, sizeof(thread), "%s",
-				 sonde_mode_name((enum sonde_mode)facts_named(pairs, p, "mode").i));
+				 sonde_mode_name((enum sonde_mode)rows_named(pairs, p, "mode").i));
 		screen_say(&inv->screen, "  %10s  %s%s%s\n",
-			   unit_length(text, facts_named(pairs, p, "total").i, is_ns), thread,
+			   unit_length(text, rows_named(pairs, p, "total").i, is_ns), thread,
 			   is_known ? " on " : "", is_known ? machine : "");
 		culprits++;
 	}
@@ -56,14 +56,14 @@ static void print_culprits(const struct invocation *inv, struct sonde_run *run,
 
 /* Which row comes after @last, of those that lost most first; -1: no other one lost 1% of the
  * window. */
-static int64_t next_loser(const struct sonde_facts *vcpus, int64_t last)
+static int64_t next_loser(const struct sonde_rows *vcpus, int64_t last)
 {
 	int64_t before =
-		last < 0 ? INT64_MAX : facts_named(vcpus, (size_t)last, "total_steal_share").i;
+		last < 0 ? INT64_MAX : rows_named(vcpus, (size_t)last, "total_steal_share").i;
 	int64_t next = -1, most = LEAST_LOST_PPM - 1;
 
-	for (size_t v = 0; v < sonde_facts_nr_rows(vcpus); v++) {
-		int64_t share = facts_named(vcpus, v, "total_steal_share").i;
+	for (size_t v = 0; v < sonde_rows_nr(vcpus); v++) {
+		int64_t share = rows_named(vcpus, v, "total_steal_share").i;
 		bool comes = share < before || (share == before && (int64_t)v > last);
 
 		if (comes && share > most) {
@@ -75,25 +75,25 @@ static int64_t next_loser(const struct sonde_facts *vcpus, int64_t last)
 }
 
 /* A line per vCPU that has steal time, the most first. */
-static void print_losers(const struct invocation *inv, struct sonde_run *run,
-			 const struct sonde_facts *vcpus, const struct sonde_facts *pairs)
+static void print_losers(const struct invocation *inv, struct sonde_history *history,
+			 const struct sonde_rows *vcpus, const struct sonde_rows *pairs)
 {
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	int64_t v = next_loser(vcpus, -1);
 
 	if (v >= 0)
 		screen_title(&inv->screen, "Steal time of vCPUs");
 	for (; v >= 0; v = next_loser(vcpus, v)) {
-		int64_t vcpu = facts_named(vcpus, (size_t)v, "vcpu").i;
-		int64_t ready = facts_named(vcpus, (size_t)v, "steal").i;
+		int64_t vcpu = rows_named(vcpus, (size_t)v, "vcpu").i;
+		int64_t ready = rows_named(vcpus, (size_t)v, "steal").i;
 		char name[80], text[UNIT_TEXT], percent[UNIT_TEXT];
 
-		sonde_cpu_label(run, vcpu, name, sizeof(name));
+		sonde_cpu_label(history, vcpu, name, sizeof(name));
 		print_lost(inv, vcpus, (size_t)v, name, is_ns);
 		fprintf(inv->screen.out, "%s steal time (%s)%s\n", unit_length(text, ready, is_ns),
-			unit_share(percent, facts_named(vcpus, (size_t)v, "steal_share").i),
+			unit_share(percent, rows_named(vcpus, (size_t)v, "steal_share").i),
 			ready ? ", by culprit" : "");
-		print_culprits(inv, run, pairs, vcpu, is_ns);
+		print_culprits(inv, history, pairs, vcpu, is_ns);
 	}
 }
 
@@ -114,19 +114,19 @@ static void print_two(FILE *out, const char *const words[2][2], const int64_t le
 
 /* How much of the window the physical machine's trace does not cover; or, where the window is what
  * that covers, what else there is. */
-static void print_untraced(const struct invocation *inv, struct sonde_run *run, const char *name,
-			   int64_t begin, int64_t end)
+static void print_untraced(const struct invocation *inv, struct sonde_history *history,
+			   const char *name, int64_t begin, int64_t end)
 {
 	static const char *const outside[2][2] = {{"", " before"}, {"", " after"}};
 	static const char *const inside[2][2] = {{"the first ", ""}, {"the last ", ""}};
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	FILE *out = inv->screen.out;
 	int64_t from, to;
 
-	sonde_run_traced(run, &from, &to);
+	sonde_history_traced(history, &from, &to);
 	if (!inv->common.time) {
-		const int64_t rest[2] = {ns_since(from, sonde_run_begin(run)),
-					 ns_since(sonde_run_end(run), to)};
+		const int64_t rest[2] = {ns_since(from, sonde_history_begin(history)),
+					 ns_since(sonde_history_end(history), to)};
 
 		if (!rest[0] && !rest[1])
 			return;
@@ -146,30 +146,30 @@ static void print_untraced(const struct invocation *inv, struct sonde_run *run, 
 }
 
 /* From where on, and how long, it is. */
-static void print_window(const struct invocation *inv, struct sonde_run *run, int64_t begin,
+static void print_window(const struct invocation *inv, struct sonde_history *history, int64_t begin,
 			 int64_t end)
 {
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	char from[UNIT_TEXT], length[UNIT_TEXT];
 	struct sonde_machine l0;
 
-	sonde_machine_get(run, 0, &l0);
+	sonde_machine_get(history, 0, &l0);
 	screen_say(&inv->screen, "%s: %s%s from %s, %" PRId64 " machine%s\n", l0.name,
 		   unit_length(length, ns_since(end, begin), is_ns),
 		   inv->common.time ? "" : " traced", unit_time(from, begin, is_ns),
-		   sonde_nr_machines(run), sonde_nr_machines(run) == 1 ? "" : "s");
-	print_untraced(inv, run, l0.name, begin, end);
+		   sonde_nr_machines(history), sonde_nr_machines(history) == 1 ? "" : "s");
+	print_untraced(inv, history, l0.name, begin, end);
 	if (!is_ns)
 		fprintf(inv->screen.out,
 			"Times are cycles (cy): the traces do not tell the rate of the "
 			"counter; sonde analyze --tsc-khz N tells it\n");
 }
 
-void report_summary_print(const struct invocation *inv, struct sonde_run *run,
-			  const struct summary_facts *facts, int64_t begin, int64_t end)
+void report_summary_print(const struct invocation *inv, struct sonde_history *history,
+			  const struct summary_rows *rows, int64_t begin, int64_t end)
 {
-	print_window(inv, run, begin, end);
-	if (facts->whole)
-		missing_print(inv, run, begin, end);
-	print_losers(inv, run, facts->vcpus, facts->pairs);
+	print_window(inv, history, begin, end);
+	if (rows->whole)
+		missing_print(inv, history, begin, end);
+	print_losers(inv, history, rows->vcpus, rows->pairs);
 }

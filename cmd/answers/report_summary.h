@@ -10,14 +10,14 @@
  * more, for how long and by whom most.
  */
 
-/* The facts that they are made of, of the same window; the caller's. */
-struct summary_facts {
-	struct sonde_facts *vcpus; /* "vcpu_time" */
-	struct sonde_facts *pairs; /* "preemption" */
-	bool whole;		   /* nothing was chosen: what is missing is told, too */
+/* The rows that they are made of, of the same window; the caller's. */
+struct summary_rows {
+	struct sonde_rows *vcpus; /* "vcpu_time" */
+	struct sonde_rows *pairs; /* "preemption" */
+	bool whole;		  /* nothing was chosen: what is missing is told, too */
 };
 
-void report_summary_print(const struct invocation *inv, struct sonde_run *run,
-			  const struct summary_facts *facts, int64_t begin, int64_t end);
+void report_summary_print(const struct invocation *inv, struct sonde_history *history,
+			  const struct summary_rows *rows, int64_t begin, int64_t end);
 
 #endif

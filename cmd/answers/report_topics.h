@@ -22,7 +22,7 @@ struct topic {
 		const char *explain[TOPIC_EXPLAIN_MAX + 1]; /* columns that a line below explains */
 		bool whole;				    /* all of its rows, however many */
 	} sections[TOPIC_SECTIONS_MAX + 1];
-	const char *drawn; /* fact that --svg draws; NULL none */
+	const char *drawn; /* table that --svg draws; NULL none */
 	bool is_phases;	   /* as a chart of phases; else as distributions */
 };
 

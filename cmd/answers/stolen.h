@@ -2,6 +2,7 @@
 #ifndef CMD_ANSWERS_STOLEN_H
 #define CMD_ANSWERS_STOLEN_H
 
+#include "arch/exits.h"
 #include "record/steal/stolen_read.h"
 #include "report/json.h"
 
@@ -47,7 +48,7 @@ void stolen_window_json(const struct stolen_window *w, struct json *j);
 struct stolen_stretch {
 	unsigned cpu;
 	int64_t begin_real_ns; /* CLOCK_REALTIME */
-	bool is_vmx;
+	enum exit_isa isa;
 	struct st_record record;
 };
 

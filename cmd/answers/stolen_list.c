@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/answers/stolen.h"
 #include "cmd/answers/stolen_words.h"
-#include "query/run.h"
+#include "query/query.h"
 #include "base/figure.h"
 #include "base/units.h"
 #include "record/host/clocks.h"
@@ -24,14 +24,14 @@ const char *stolen_class(unsigned kind)
 	return kind < ST_CLASSES ? names[kind] : "unknown";
 }
 
-char *stolen_words(const struct st_record *r, bool is_vmx, char *buf, size_t room)
+char *stolen_words(const struct st_record *r, enum exit_isa isa, char *buf, size_t room)
 {
 	static const char *const words[ST_CLASSES] = {"a task of the host", "another VM",
 						      "its own VM", "nobody", "hypervisor"};
 	const char *reason = NULL;
 
 	if (r->kind == ST_HYPERVISOR && r->reason != ST_REASON_UNKNOWN)
-		reason = exit_reason_name(!is_vmx, r->reason);
+		reason = exit_reason_name(isa, r->reason);
 	snprintf(buf, room, "%s%s%s%s%s", r->kind < ST_CLASSES ? words[r->kind] : "?",
 		 reason ? " (" : "", reason ? reason : "", reason ? ")" : "",
 		 r->flags & ST_MOVED ? ", then on another physical CPU" : "");
@@ -96,7 +96,7 @@ static void put(struct stolen_list *l, unsigned cpu, const struct st_told *told,
 	l->list[l->nr++] = (struct stolen_stretch){
 		.cpu = cpu,
 		.begin_real_ns = ns_plus(now->real, figure_round(-ns)),
-		.is_vmx = told->flags & ST_VMX,
+		.isa = isa_of(told->flags),
 		.record = *r,
 	};
 }
@@ -152,7 +152,7 @@ char *stolen_stretch_text(const struct stolen_stretch *s, char *buf, size_t room
 	snprintf(buf, room, "%s.%06d  cpu %u  %s  %s", clock,
 		 (int)(s->begin_real_ns % NS_PER_SEC / 1000), s->cpu,
 		 unit_length(length, (int64_t)s->record.length_ns, true),
-		 stolen_words(&s->record, s->is_vmx, words, sizeof(words)));
+		 stolen_words(&s->record, s->isa, words, sizeof(words)));
 	return buf;
 }
 

@@ -212,7 +212,7 @@ static char *longest_cell(const struct stolen_cpu *c, char *buf, size_t room)
 	if (c->longest.number)
 		snprintf(buf, room, "%s %s",
 			 unit_length(length, (int64_t)c->longest.length_ns, true),
-			 stolen_words(&c->longest, c->end.flags & ST_VMX, words, sizeof(words)));
+			 stolen_words(&c->longest, isa_of(c->end.flags), words, sizeof(words)));
 	return buf;
 }
 
@@ -227,7 +227,7 @@ static char *last_cell(const struct stolen_window *w, const struct stolen_cpu *c
 		return buf;
 	ns = (double)count_less(w->end_tsc, c->last.begin_tsc) / (double)c->end.tsc_hz * NS_PER_SEC;
 	snprintf(buf, room, "%s ago, %s", unit_length(ago, figure_round(ns), true),
-		 stolen_words(&c->last, c->end.flags & ST_VMX, words, sizeof(words)));
+		 stolen_words(&c->last, isa_of(c->end.flags), words, sizeof(words)));
 	return buf;
 }
 

@@ -19,7 +19,7 @@ static void print_place(const struct invocation *inv, const struct question *q, 
 	char place[PLACE_TEXT];
 
 	fprintf(inv->screen.out, "%11s--time %s\n", "",
-		place_text(place, q->run, verdict_cell(q, row, q->begin).i,
+		place_text(place, q->history, verdict_cell(q, row, q->begin).i,
 			   verdict_cell(q, row, q->end).i));
 }
 
@@ -30,7 +30,7 @@ static const char *name_of(const struct question *q, int64_t thread)
 {
 	struct sonde_thread t;
 
-	return sonde_thread_get(q->run, thread, &t) ? "" : t.comm;
+	return sonde_thread_get(q->history, thread, &t) ? "" : t.comm;
 }
 
 /* Two verdicts of one kind about the same vCPU, or about threads of one name, with one greatest
@@ -44,7 +44,7 @@ static bool are_alike(const struct question *q, size_t a, size_t b)
 	    (!about_thread && verdict_cell(q, a, q->vcpu).i != verdict_cell(q, b, q->vcpu).i))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(same); i++) {
-		int column = sonde_facts_column(q->facts, same[i]);
+		int column = sonde_rows_column(q->rows, same[i]);
 
 		if (verdict_cell(q, a, column).i != verdict_cell(q, b, column).i)
 			return false;
@@ -74,7 +74,7 @@ static struct group group_of(const struct question *q, size_t row, bool *told)
 {
 	struct group g = {.cost = verdict_cell(q, row, q->cost).i};
 
-	for (size_t i = row + 1; i < sonde_facts_nr_rows(q->facts); i++) {
+	for (size_t i = row + 1; i < sonde_rows_nr(q->rows); i++) {
 		if (told[i] || !has_cost(q, i) || !are_alike(q, row, i))
 			continue;
 		told[i] = true;
@@ -88,7 +88,7 @@ static struct group group_of(const struct question *q, size_t row, bool *told)
 /* Of several verdicts without a main cause nothing says that it is the same one. */
 static const char *what_they_share(const struct question *q, size_t row, bool about_thread)
 {
-	int machine = sonde_facts_column(q->facts, "culprit_machine");
+	int machine = sonde_rows_column(q->rows, "culprit_machine");
 	bool is_known = verdict_cell(q, row, machine).i >= 0 || *verdict_cell(q, row, q->cause).s;
 
 	if (about_thread)
@@ -99,7 +99,7 @@ static const char *what_they_share(const struct question *q, size_t row, bool ab
 static void print_group(const struct invocation *inv, const struct question *q, size_t row,
 			const struct group *g)
 {
-	bool is_ns = sonde_run_ticks_are_ns(q->run);
+	bool is_ns = sonde_history_ticks_are_ns(q->history);
 	bool about_thread = !strcmp(verdict_cell(q, row, q->kind).s, "thread");
 	char text[400], nr[UNIT_TEXT], all[UNIT_TEXT], least[UNIT_TEXT];
 	const struct why_options *opt = inv->values;
@@ -125,9 +125,9 @@ static void print_row(const struct invocation *inv, const struct question *q, si
 {
 	char lead[UNIT_TEXT + 4], cost[UNIT_TEXT];
 
-	snprintf(
-		lead, sizeof(lead), "%9s  ",
-		unit_length(cost, verdict_cell(q, row, q->cost).i, sonde_run_ticks_are_ns(q->run)));
+	snprintf(lead, sizeof(lead), "%9s  ",
+		 unit_length(cost, verdict_cell(q, row, q->cost).i,
+			     sonde_history_ticks_are_ns(q->history)));
 	paragraph_print(&inv->screen, lead, verdict_cell(q, row, q->text).s);
 }
 
@@ -136,11 +136,11 @@ static void print_row(const struct invocation *inv, const struct question *q, si
 static size_t print_costs(const struct invocation *inv, const struct question *q, uint64_t top)
 {
 	const struct why_options *opt = inv->values;
-	bool *told = calloc(sonde_facts_nr_rows(q->facts) + 1, sizeof(*told));
+	bool *told = calloc(sonde_rows_nr(q->rows) + 1, sizeof(*told));
 	size_t more = 0;
 	size_t shown = 0;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts) && told; row++) {
+	for (size_t row = 0; row < sonde_rows_nr(q->rows) && told; row++) {
 		struct group g;
 
 		if (told[row] || !has_cost(q, row))
@@ -166,7 +166,7 @@ static size_t print_costs(const struct invocation *inv, const struct question *q
 /* That there may be more delays than those that are looked at. */
 static void print_limit(const struct invocation *inv, const struct question *q)
 {
-	size_t nr = sonde_facts_nr_rows(q->facts);
+	size_t nr = sonde_rows_nr(q->rows);
 	char text[200], least[UNIT_TEXT];
 
 	if (nr < LONGEST_MAX || verdict_cell(q, nr - 1, q->cost).i < q->slower_than)
@@ -176,7 +176,7 @@ static void print_limit(const struct invocation *inv, const struct question *q)
 		"Only the %d longest delays of the window are looked at, the shortest of them %s: --time narrows it.",
 		LONGEST_MAX,
 		unit_length(least, verdict_cell(q, nr - 1, q->cost).i,
-			    sonde_run_ticks_are_ns(q->run)));
+			    sonde_history_ticks_are_ns(q->history)));
 	fputc('\n', inv->screen.out);
 	paragraph_print(&inv->screen, "", text);
 }
@@ -214,12 +214,13 @@ static void put_whom(FILE *out, const struct question *q, size_t row)
 	struct sonde_machine m;
 	struct sonde_cpu cpu;
 
-	if (!sonde_machine_get(q->run, verdict_cell(q, row, q->machine).i, &m))
+	if (!sonde_machine_get(q->history, verdict_cell(q, row, q->machine).i, &m))
 		fputs(m.name, out);
-	if (!sonde_cpu_get(q->run, verdict_cell(q, row, q->vcpu).i, &cpu))
+	if (!sonde_cpu_get(q->history, verdict_cell(q, row, q->vcpu).i, &cpu))
 		fprintf(out, " vCPU %d", cpu.number);
 	if (time)
-		fprintf(out, " (%s)", unit_length(text, time, sonde_run_ticks_are_ns(q->run)));
+		fprintf(out, " (%s)",
+			unit_length(text, time, sonde_history_ticks_are_ns(q->history)));
 	else if (!strcmp(verdict_cell(q, row, q->cause).s, "lost") && events)
 		fprintf(out, " (%s events)", unit_count(text, events));
 }
@@ -236,7 +237,7 @@ static char *unknown_text(const struct question *q, size_t row, bool *told)
 	if (!out)
 		return NULL;
 	fputs(verdict_cell(q, row, q->text).s, out);
-	for (size_t i = row + 1; i < sonde_facts_nr_rows(q->facts); i++) {
+	for (size_t i = row + 1; i < sonde_rows_nr(q->rows); i++) {
 		if (told[i] || !verdict_is_unknown(q, i) || !verdict_is_wanted(q, i) ||
 		    !have_same_reason(q, row, i))
 			continue;
@@ -258,10 +259,10 @@ static char *unknown_text(const struct question *q, size_t row, bool *told)
 
 static void print_unknown(const struct invocation *inv, const struct question *q)
 {
-	bool *told = calloc(sonde_facts_nr_rows(q->facts) + 1, sizeof(*told));
+	bool *told = calloc(sonde_rows_nr(q->rows) + 1, sizeof(*told));
 	bool any = false;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts) && told; row++) {
+	for (size_t row = 0; row < sonde_rows_nr(q->rows) && told; row++) {
 		char *text;
 
 		if (told[row] || !verdict_is_unknown(q, row) || !verdict_is_wanted(q, row))
@@ -282,7 +283,7 @@ static void print_attempts(const struct invocation *inv, const struct question *
 {
 	bool any = false;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(q->facts); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(q->rows); row++) {
 		if (!verdict_is_attempt(q, row) || !verdict_is_wanted(q, row))
 			continue;
 		if (!any)
@@ -301,7 +302,8 @@ static void print_nothing(const struct invocation *inv, const struct question *q
 	const struct why_options *opt = inv->values;
 	struct not_known of;
 
-	if (not_known_find(&of, q->run, begin, end) || (of.time_ns && of.time_ns == of.all_ns)) {
+	if (not_known_find(&of, q->history, begin, end) ||
+	    (of.time_ns && of.time_ns == of.all_ns)) {
 		fputs("\nSteal time and run-queue delay are not known: no trace shows what CPUs ran.\n",
 		      inv->screen.out);
 		return;
@@ -317,11 +319,11 @@ void why_print_text(const struct invocation *inv, const struct question *q, int6
 		    int64_t end)
 {
 	const struct why_options *opt = inv->values;
-	bool is_ns = sonde_run_ticks_are_ns(q->run);
+	bool is_ns = sonde_history_ticks_are_ns(q->history);
 	char from[UNIT_TEXT], length[UNIT_TEXT];
 	struct sonde_machine l0;
 
-	sonde_machine_get(q->run, 0, &l0);
+	sonde_machine_get(q->history, 0, &l0);
 	screen_say(&inv->screen, "%s: %s%s from %s, ", l0.name,
 		   unit_length(length, end - begin, is_ns), inv->common.time ? "" : " traced",
 		   unit_time(from, begin, is_ns));
@@ -330,7 +332,7 @@ void why_print_text(const struct invocation *inv, const struct question *q, int6
 			unit_length(length, q->slower_than, is_ns));
 	else
 		fputs("most costly first\n", inv->screen.out);
-	missing_print(inv, q->run, begin, end);
+	missing_print(inv, q->history, begin, end);
 	if (!print_costs(inv, q, opt->top ? opt->top : TOP_DEFAULT))
 		print_nothing(inv, q, begin, end);
 	if (opt->slower_than)

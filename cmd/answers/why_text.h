@@ -15,18 +15,18 @@ struct why_options {
 
 /* A question: which rows are wanted. */
 struct question {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	int64_t vm;	  /* machine, -1 any */
 	const char *task; /* NULL any */
 	int64_t slower_than;
-	struct sonde_facts *facts;
+	struct sonde_rows *rows;
 	int text, cost, begin, end, kind, machine, vcpu, thread, culprit, culprit_time, count,
 		cause; /* columns */
 };
 
 static inline union sonde_cell verdict_cell(const struct question *q, size_t row, int column)
 {
-	return sonde_facts_cell(q->facts, row, (unsigned)column);
+	return sonde_rows_cell(q->rows, row, (unsigned)column);
 }
 
 /* Whether a row says what cannot be known. */

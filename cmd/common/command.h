@@ -81,17 +81,18 @@ enum exit_code complain(const struct invocation *inv, enum exit_code code, const
 
 /* Opens the history a command asks about: -i, else the only operand, else the only .sonde file
  * of the current directory.  Other than EXIT_DONE: the user has been told why. */
-enum exit_code open_input(const struct invocation *inv, struct sonde_run **out);
+enum exit_code open_input(const struct invocation *inv, struct sonde_history **out);
 
 /* Opens it, lets @show tell of it, and closes it. */
 enum exit_code with_input(const struct invocation *inv,
 			  enum exit_code (*show)(const struct invocation *inv,
-						 struct sonde_run *run));
+						 struct sonde_history *history));
 
-/* The --time window of @run; false: the user has been told what is wrong with it. */
-bool get_window(const struct invocation *inv, struct sonde_run *run, int64_t *begin, int64_t *end);
+/* The --time window of @history; false: the user has been told what is wrong with it. */
+bool get_window(const struct invocation *inv, struct sonde_history *history, int64_t *begin,
+		int64_t *end);
 /* The same of another option than --time. */
-bool get_window_of(const struct invocation *inv, struct sonde_run *run, const char *option,
+bool get_window_of(const struct invocation *inv, struct sonde_history *history, const char *option,
 		   const char *text, int64_t *begin, int64_t *end);
 
 /* --format json */

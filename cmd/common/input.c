@@ -38,7 +38,7 @@ static bool is_trace(const char *path)
 }
 
 static enum exit_code open_run(const struct invocation *inv, const char *path,
-			       struct sonde_run **out)
+			       struct sonde_history **out)
 {
 	struct sonde_error err = {0};
 	struct stat st = {0};
@@ -53,16 +53,16 @@ static enum exit_code open_run(const struct invocation *inv, const char *path,
 				"%s is a trace; sonde %s reads a history: make one with "
 				"sonde analyze %s -o run.sonde",
 				path, inv->command->name, path);
-	if (sonde_run_open(out, path, &err))
+	if (sonde_history_open(out, path, &err))
 		return complain(inv, EXIT_FAILED, "%s", err.text);
 	if (!sonde_nr_machines(*out)) {
-		enum exit_code code = complain_empty(inv, path, sonde_run_complete(*out));
+		enum exit_code code = complain_empty(inv, path, sonde_history_complete(*out));
 
-		sonde_run_close(*out);
+		sonde_history_close(*out);
 		*out = NULL;
 		return code;
 	}
-	if (!sonde_run_complete(*out) && !inv->common.quiet)
+	if (!sonde_history_complete(*out) && !inv->common.quiet)
 		complain(inv, EXIT_FAILED,
 			 "%s is not complete (its writer was stopped, or the file cut off); it is "
 			 "read as far as it goes",
@@ -85,7 +85,7 @@ static enum exit_code complain_several(const struct invocation *inv, const glob_
 			names, i < found->gl_pathc ? " ..." : "");
 }
 
-enum exit_code open_input(const struct invocation *inv, struct sonde_run **out)
+enum exit_code open_input(const struct invocation *inv, struct sonde_history **out)
 {
 	const char *path = inv->common.input;
 	enum exit_code code;
@@ -113,20 +113,20 @@ enum exit_code open_input(const struct invocation *inv, struct sonde_run **out)
 
 enum exit_code with_input(const struct invocation *inv,
 			  enum exit_code (*show)(const struct invocation *inv,
-						 struct sonde_run *run))
+						 struct sonde_history *history))
 {
-	struct sonde_run *run;
-	enum exit_code code = open_input(inv, &run);
+	struct sonde_history *history;
+	enum exit_code code = open_input(inv, &history);
 
 	if (code)
 		return code;
-	code = show(inv, run);
-	sonde_run_close(run);
+	code = show(inv, history);
+	sonde_history_close(history);
 	return code;
 }
 
-/* One side of a window lies outside the run. */
-static bool sticks_out(struct sonde_run *run, const char *text, size_t len)
+/* One side of a window lies outside the history. */
+static bool sticks_out(struct sonde_history *history, const char *text, size_t len)
 {
 	struct sonde_error err = {0};
 	char side[64];
@@ -136,42 +136,43 @@ static bool sticks_out(struct sonde_run *run, const char *text, size_t len)
 		return false;
 	memcpy(side, text, len);
 	side[len] = '\0';
-	return !sonde_run_time(run, side, &t, &err) &&
-	       (t < sonde_run_begin(run) || t > sonde_run_end(run));
+	return !sonde_history_time(history, side, &t, &err) &&
+	       (t < sonde_history_begin(history) || t > sonde_history_end(history));
 }
 
 /* Numbers are of what there is: who asked for more is told. */
-static void tell_clipped(const struct invocation *inv, struct sonde_run *run, const char *option,
-			 const char *text)
+static void tell_clipped(const struct invocation *inv, struct sonde_history *history,
+			 const char *option, const char *text)
 {
 	const char *comma = text ? strchr(text, ',') : NULL;
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	char from[UNIT_TEXT], to[UNIT_TEXT];
 
 	if (!comma || inv->common.quiet ||
-	    (!sticks_out(run, text, (size_t)(comma - text)) &&
-	     !sticks_out(run, comma + 1, strlen(comma + 1))))
+	    (!sticks_out(history, text, (size_t)(comma - text)) &&
+	     !sticks_out(history, comma + 1, strlen(comma + 1))))
 		return;
 	complain(inv, EXIT_DONE,
 		 "--%s: the history lasts from %s to %s only; the rest of \"%s\" is left out",
-		 option, unit_time(from, sonde_run_begin(run), is_ns),
-		 unit_time(to, sonde_run_end(run), is_ns), text);
+		 option, unit_time(from, sonde_history_begin(history), is_ns),
+		 unit_time(to, sonde_history_end(history), is_ns), text);
 }
 
-bool get_window_of(const struct invocation *inv, struct sonde_run *run, const char *option,
+bool get_window_of(const struct invocation *inv, struct sonde_history *history, const char *option,
 		   const char *text, int64_t *begin, int64_t *end)
 {
 	struct sonde_error err = {0};
 
-	if (!sonde_run_window(run, text, begin, end, &err)) {
-		tell_clipped(inv, run, option, text);
+	if (!sonde_history_window(history, text, begin, end, &err)) {
+		tell_clipped(inv, history, option, text);
 		return true;
 	}
 	complain(inv, EXIT_USAGE, "--%s: %s", option, err.text);
 	return false;
 }
 
-bool get_window(const struct invocation *inv, struct sonde_run *run, int64_t *begin, int64_t *end)
+bool get_window(const struct invocation *inv, struct sonde_history *history, int64_t *begin,
+		int64_t *end)
 {
-	return get_window_of(inv, run, "time", inv->common.time, begin, end);
+	return get_window_of(inv, history, "time", inv->common.time, begin, end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/common/missing.h"
 
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "query/losses.h"
 #include "analysis/quality/unknown_time.h"
 #include "base/figure.h"
@@ -13,31 +13,32 @@
 
 #define LOSS_TEXT 400
 
-static void print_not_known(const struct invocation *inv, const char *lead, struct sonde_run *run,
-			    int64_t begin, int64_t end)
+static void print_not_known(const struct invocation *inv, const char *lead,
+			    struct sonde_history *history, int64_t begin, int64_t end)
 {
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	char share[UNIT_TEXT], length[UNIT_TEXT];
 	struct not_known of;
 	struct unseen unseen;
 
-	if (not_known_find(&of, run, begin, end) || !of.time_ns)
+	if (not_known_find(&of, history, begin, end) || !of.time_ns)
 		return;
 	fprintf(inv->screen.out, "%s%s of the CPU time is not known: %s", lead,
 		unit_share(share, share_ppm(of.time_ns, of.all_ns)),
 		unit_length(length, of.time_ns, is_ns));
-	if (!unseen_find(&unseen, run, begin, end, of.time_ns) && unseen.lost)
+	if (!unseen_find(&unseen, history, begin, end, of.time_ns) && unseen.lost)
 		fprintf(inv->screen.out, ", %s of it in gaps",
 			unit_length(length, unseen.lost, is_ns));
 	fputc('\n', inv->screen.out);
 }
 
 /* "Events are missing on CPU 0 of host0 from 1.5 to 1.7 (200.0 ms)" */
-static void loss_text(char *buf, size_t room, struct sonde_run *run, const struct sonde_loss *l)
+static void loss_text(char *buf, size_t room, struct sonde_history *history,
+		      const struct sonde_loss *l)
 {
 	char from[UNIT_TEXT], to[UNIT_TEXT], length[UNIT_TEXT], events[UNIT_TEXT];
 	char what[64] = "Events are missing", cpu[32] = "", when[3 * UNIT_TEXT + 16];
-	bool is_ns = sonde_run_ticks_are_ns(run);
+	bool is_ns = sonde_history_ticks_are_ns(history);
 	struct sonde_machine m;
 
 	if (l->events > 0)
@@ -52,45 +53,45 @@ static void loss_text(char *buf, size_t room, struct sonde_run *run, const struc
 	else
 		snprintf(when, sizeof(when), "at %s", unit_time(from, l->begin, is_ns));
 	snprintf(buf, room, "%s on %s%s %s", what, cpu,
-		 sonde_machine_get(run, l->machine, &m) ? "an unknown machine" : m.name, when);
+		 sonde_machine_get(history, l->machine, &m) ? "an unknown machine" : m.name, when);
 }
 
 /* A gap in a host's trace hides what all its VMs did: it comes before one in theirs. */
-static bool hides_more(const struct sonde_run *run, const struct sonde_loss *a, int64_t length,
-		       const struct sonde_loss *than, int64_t most)
+static bool hides_more(const struct sonde_history *history, const struct sonde_loss *a,
+		       int64_t length, const struct sonde_loss *than, int64_t most)
 {
 	struct sonde_machine of_a, of_than;
 
 	if (most < 0)
 		return true;
-	if (sonde_machine_get(run, a->machine, &of_a) ||
-	    sonde_machine_get(run, than->machine, &of_than) || of_a.level == of_than.level)
+	if (sonde_machine_get(history, a->machine, &of_a) ||
+	    sonde_machine_get(history, than->machine, &of_than) || of_a.level == of_than.level)
 		return length > most;
 	return of_a.level < of_than.level;
 }
 
 /* The worst in the window, and how many there are. */
-static void print_gaps(const struct invocation *inv, const char *lead, struct sonde_run *run,
-		       int64_t begin, int64_t end)
+static void print_gaps(const struct invocation *inv, const char *lead,
+		       struct sonde_history *history, int64_t begin, int64_t end)
 {
 	struct sonde_loss l, worst = {0};
 	char loss[LOSS_TEXT], more[64] = "", text[LOSS_TEXT + 100];
 	int64_t nr = 0, most = -1;
 
-	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_loss_get(history, row, &l); row++) {
 		int64_t length = ns_common(l.begin, l.end, begin, end);
 
 		if (!loss_is_in(&l, begin, end))
 			continue;
 		nr++;
-		if (!hides_more(run, &l, length, &worst, most))
+		if (!hides_more(history, &l, length, &worst, most))
 			continue;
 		most = length;
 		worst = l;
 	}
 	if (!nr)
 		return;
-	loss_text(loss, sizeof(loss), run, &worst);
+	loss_text(loss, sizeof(loss), history, &worst);
 	if (nr > 1)
 		snprintf(more, sizeof(more), ", and in %" PRId64 " more gap%s", nr - 1,
 			 nr == 2 ? "" : "s");
@@ -98,39 +99,40 @@ static void print_gaps(const struct invocation *inv, const char *lead, struct so
 	paragraph_print(&inv->screen, lead, text);
 }
 
-void missing_print_of(const struct invocation *inv, const char *lead, struct sonde_run *run,
+void missing_print_of(const struct invocation *inv, const char *lead, struct sonde_history *history,
 		      int64_t begin, int64_t end)
 {
-	int64_t nr = sonde_nr_left_outs(run);
+	int64_t nr = sonde_nr_left_outs(history);
 
-	print_not_known(inv, lead, run, begin, end);
-	print_gaps(inv, lead, run, begin, end);
+	print_not_known(inv, lead, history, begin, end);
+	print_gaps(inv, lead, history, begin, end);
 	if (nr)
 		fprintf(inv->screen.out,
 			"%s%" PRId64 " trace%s left out: sonde report -t left_out says why\n", lead,
 			nr, nr == 1 ? " is" : "s are");
 }
 
-void missing_print(const struct invocation *inv, struct sonde_run *run, int64_t begin, int64_t end)
+void missing_print(const struct invocation *inv, struct sonde_history *history, int64_t begin,
+		   int64_t end)
 {
-	missing_print_of(inv, "", run, begin, end);
+	missing_print_of(inv, "", history, begin, end);
 }
 
-void missing_json(struct json *j, const struct sonde_run *run, int64_t begin, int64_t end)
+void missing_json(struct json *j, const struct sonde_history *history, int64_t begin, int64_t end)
 {
-	json_int(j, "left_out", sonde_nr_left_outs(run));
-	json_int(j, "gaps", missing_gaps(run, begin, end));
+	json_int(j, "left_out", sonde_nr_left_outs(history));
+	json_int(j, "gaps", missing_gaps(history, begin, end));
 }
 
-void missing_print_at(const struct invocation *inv, struct sonde_run *run, int64_t at)
+void missing_print_at(const struct invocation *inv, struct sonde_history *history, int64_t at)
 {
 	char text[LOSS_TEXT];
 	struct sonde_loss l;
 
-	for (int64_t row = 0; !sonde_loss_get(run, row, &l); row++) {
+	for (int64_t row = 0; !sonde_loss_get(history, row, &l); row++) {
 		if (at < l.begin || at >= l.end)
 			continue;
-		loss_text(text, sizeof(text), run, &l);
+		loss_text(text, sizeof(text), history, &l);
 		paragraph_print(&inv->screen, "", text);
 	}
 }

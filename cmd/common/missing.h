@@ -12,16 +12,17 @@
 
 /* Of a window: the time that is not known, the longest gap of the outermost machine that has one,
  * how many traces are left out. */
-void missing_print(const struct invocation *inv, struct sonde_run *run, int64_t begin, int64_t end);
+void missing_print(const struct invocation *inv, struct sonde_history *history, int64_t begin,
+		   int64_t end);
 
 /* The same of one run of several: each line begins with @lead. */
-void missing_print_of(const struct invocation *inv, const char *lead, struct sonde_run *run,
+void missing_print_of(const struct invocation *inv, const char *lead, struct sonde_history *history,
 		      int64_t begin, int64_t end);
 
 /* Members of an object: left_out, gaps that touch the window. */
-void missing_json(struct json *j, const struct sonde_run *run, int64_t begin, int64_t end);
+void missing_json(struct json *j, const struct sonde_history *history, int64_t begin, int64_t end);
 
 /* Of a moment: the gaps that it is in. */
-void missing_print_at(const struct invocation *inv, struct sonde_run *run, int64_t at);
+void missing_print_at(const struct invocation *inv, struct sonde_history *history, int64_t at);
 
 #endif

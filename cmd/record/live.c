@@ -26,8 +26,8 @@
 
 struct live {
 	char dir[64];
-	int lock;	       /* the directory, locked while we live */
-	struct sonde_run *run; /* of the last window */
+	int lock;		       /* the directory, locked while we live */
+	struct sonde_history *history; /* of the last window */
 	int64_t elapsed_since_ns, cpu_since_ns;
 	char notice[256];
 };
@@ -127,7 +127,7 @@ void live_close(struct live *live)
 {
 	if (!live)
 		return;
-	sonde_run_close(live->run);
+	sonde_history_close(live->history);
 	if (*live->dir)
 		remove_tree(live->dir);
 	if (live->lock >= 0)
@@ -219,7 +219,7 @@ static int analyze(struct live *live, const char *dir, struct error *err)
 	snprintf(path, sizeof(path), "%s/now.sonde", live->dir);
 	ret = sonde_analyze(&in, path, NULL, NULL, &why);
 	if (!ret)
-		ret = sonde_run_open(&live->run, path, &why);
+		ret = sonde_history_open(&live->history, path, &why);
 	unlink(path); /* the open run keeps it */
 	return ret ? fail(err, ret, "%s", why.text) : 0;
 }
@@ -256,13 +256,13 @@ int live_window(struct live *live, int64_t length_ns, const struct live_wait *wa
 	int ret;
 
 	*out = (struct live_window){0};
-	sonde_run_close(live->run);
-	live->run = NULL;
+	sonde_history_close(live->history);
+	live->history = NULL;
 	ret = make_run(live, length_ns, wait, times, &out->cost, err);
 	if (ret)
 		return ret;
-	out->run = live->run;
-	sonde_run_traced(live->run, &out->begin, &out->end);
+	out->history = live->history;
+	sonde_history_traced(live->history, &out->begin, &out->end);
 	/* The run's times are those of CLOCK_MONOTONIC, where its recorder could relate them: then
 	 * our own begin and end can be left out. */
 	if (times[0] > out->begin && times[1] < out->end && times[0] < times[1]) {

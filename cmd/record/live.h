@@ -3,7 +3,7 @@
 #define CMD_RECORD_LIVE_H
 
 #include "base/error.h"
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 /*
  * This machine as it is now, in windows: each is recorded as `sonde record` does it, into memory
@@ -28,8 +28,8 @@ struct live_cost {
 };
 
 struct live_window {
-	struct sonde_run *run; /* the caller's until the next window, or live_close() */
-	int64_t begin, end;    /* the part of it that is not our own begin and end */
+	struct sonde_history *history; /* the caller's until the next window, or live_close() */
+	int64_t begin, end;	       /* the part of it that is not our own begin and end */
 	struct live_cost cost;
 };
 

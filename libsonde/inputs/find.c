@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* asprintf */
 /* Traces at or under a path. */
 #include "libsonde/inputs/find.h"
-#include "query/run.h"
+#include "query/query.h"
 #include "source/trace.h"
 #include "sonde/analyze.h"
 
@@ -274,5 +274,5 @@ int sonde_find_traces(const char *path, char ***out, struct sonde_error *err)
 	struct error inner = {0};
 	int ret = find_traces(path, NULL, out, &inner);
 
-	return run_error(err, ret, &inner);
+	return query_error(err, ret, &inner);
 }

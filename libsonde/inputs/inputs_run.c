@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "libsonde/inputs/inputs_run.h"
-#include "query/run.h"
+#include "query/query.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -21,9 +21,9 @@ static int count_ticks(const struct history *h, int table, int64_t machine)
 	return nr;
 }
 
-int clock_of_run(struct clock_model *out, const struct sonde_run *run, int64_t machine)
+int clock_of_run(struct clock_model *out, const struct sonde_history *history, int64_t machine)
 {
-	const struct history *h = run->history;
+	const struct history *h = history->file;
 	int table = history_table(h, "tick");
 	int nr = table < 0 ? 0 : count_ticks(h, table, machine);
 
@@ -56,12 +56,12 @@ static bool join(char out[static PATH_MAX], const char *folder, size_t len, cons
 	       !access(out, R_OK);
 }
 
-static const char *meta_of(const struct sonde_run *run, const char *key)
+static const char *meta_of(const struct sonde_history *history, const char *key)
 {
 	struct sonde_meta meta;
 
-	for (int64_t i = 0; i < sonde_nr_meta(run); i++) {
-		if (!sonde_meta_get(run, i, &meta) && !strcmp(meta.key, key))
+	for (int64_t i = 0; i < sonde_nr_meta(history); i++) {
+		if (!sonde_meta_get(history, i, &meta) && !strcmp(meta.key, key))
 			return meta.value;
 	}
 	return "";
@@ -69,38 +69,39 @@ static const char *meta_of(const struct sonde_run *run, const char *key)
 
 /* A path that analyze was given, as it is reached from here: where analyze ran, from here, or
  * beside the history. False, and the path as it is, when nothing is there. */
-static bool locate(const struct sonde_run *run, const char *path, char out[static PATH_MAX])
+static bool locate(const struct sonde_history *history, const char *path, char out[static PATH_MAX])
 {
-	const char *ran_in = meta_of(run, "directory"), *slash = strrchr(run->path, '/');
+	const char *ran_in = meta_of(history, "directory"), *slash = strrchr(history->path, '/');
 
-	if (*path != '/' && (join(out, ran_in, strlen(ran_in), path) ||
-			     (slash && join(out, run->path, (size_t)(slash - run->path), path))))
+	if (*path != '/' &&
+	    (join(out, ran_in, strlen(ran_in), path) ||
+	     (slash && join(out, history->path, (size_t)(slash - history->path), path))))
 		return true;
 	snprintf(out, PATH_MAX, "%s", path);
 	return !access(out, R_OK);
 }
 
 /* A machine of the history whose trace is a file, or was one. */
-static bool has_file(const struct sonde_run *run, int64_t row, struct sonde_machine *m)
+static bool has_file(const struct sonde_history *history, int64_t row, struct sonde_machine *m)
 {
 	struct sonde_machine host;
 	char path[PATH_MAX];
 
-	if (sonde_machine_get(run, row, m) || !m->traced)
+	if (sonde_machine_get(history, row, m) || !m->traced)
 		return false;
-	if (locate(run, m->trace_path, path) || sonde_machine_get(run, m->parent, &host))
+	if (locate(history, m->trace_path, path) || sonde_machine_get(history, m->parent, &host))
 		return true;
 	/* "HOST'S TRACE: hypercalls of ..." */
 	return strncmp(m->trace_path, host.trace_path, strlen(host.trace_path)) != 0 ||
 	       m->trace_path[strlen(host.trace_path)] != ':';
 }
 
-static int keep_file(struct sonde_inputs *told, char **paths, const struct sonde_run *run,
+static int keep_file(struct sonde_inputs *told, char **paths, const struct sonde_history *history,
 		     const char *given, const char *of, struct error *err)
 {
 	char path[PATH_MAX];
 
-	if (!locate(run, given, path))
+	if (!locate(history, given, path))
 		return fail(err, -ENOENT,
 			    "the trace of %s is not at %s any more: events are read from the "
 			    "traces, the history has what became of them",
@@ -113,33 +114,33 @@ static int keep_file(struct sonde_inputs *told, char **paths, const struct sonde
 }
 
 /* Files that were joined to those of the machines. */
-static int keep_parts(struct sonde_inputs *told, char **paths, const struct sonde_run *run,
+static int keep_parts(struct sonde_inputs *told, char **paths, const struct sonde_history *history,
 		      struct error *err)
 {
 	struct sonde_meta meta;
 	int ret = 0;
 
-	for (int64_t i = 0; i < sonde_nr_meta(run) && !ret; i++) {
-		if (!sonde_meta_get(run, i, &meta) && !strncmp(meta.key, "part", 4))
-			ret = keep_file(told, paths, run, meta.value, "a machine", err);
+	for (int64_t i = 0; i < sonde_nr_meta(history) && !ret; i++) {
+		if (!sonde_meta_get(history, i, &meta) && !strncmp(meta.key, "part", 4))
+			ret = keep_file(told, paths, history, meta.value, "a machine", err);
 	}
 	return ret;
 }
 
-static int open_files(struct inputs *in, const struct sonde_run *run, struct error *err)
+static int open_files(struct inputs *in, const struct sonde_history *history, struct error *err)
 {
-	int64_t nr = sonde_nr_machines(run);
-	char **paths = calloc((size_t)(nr + sonde_nr_meta(run)) + 1, sizeof(*paths));
+	int64_t nr = sonde_nr_machines(history);
+	char **paths = calloc((size_t)(nr + sonde_nr_meta(history)) + 1, sizeof(*paths));
 	struct sonde_inputs told = {.paths = (const char **)paths, .threads = 1};
 	struct sonde_machine m;
 	int ret = paths ? 0 : fail(err, -ENOMEM, "out of memory");
 
 	for (int64_t row = 0; row < nr && !ret; row++) {
-		if (has_file(run, row, &m))
-			ret = keep_file(&told, paths, run, m.trace_path, m.name, err);
+		if (has_file(history, row, &m))
+			ret = keep_file(&told, paths, history, m.trace_path, m.name, err);
 	}
 	if (!ret)
-		ret = keep_parts(&told, paths, run, err);
+		ret = keep_parts(&told, paths, history, err);
 	if (!ret)
 		ret = inputs_open_traces(in, &told, NULL, err);
 	for (unsigned i = 0; i < told.nr_paths; i++)
@@ -159,14 +160,14 @@ static struct trace *find_trace(const struct inputs *in, const char *path)
 	return NULL;
 }
 
-static int add_vcpus(struct machine *m, const struct sonde_run *run, int64_t row)
+static int add_vcpus(struct machine *m, const struct sonde_history *history, int64_t row)
 {
 	struct sonde_cpu cpu;
 
-	m->vcpus = calloc((size_t)sonde_nr_cpus(run) + 1, sizeof(*m->vcpus));
+	m->vcpus = calloc((size_t)sonde_nr_cpus(history) + 1, sizeof(*m->vcpus));
 	if (!m->vcpus)
 		return -ENOMEM;
-	for (int64_t i = 0; !sonde_cpu_get(run, i, &cpu); i++) {
+	for (int64_t i = 0; !sonde_cpu_get(history, i, &cpu); i++) {
 		if (cpu.machine == row && cpu.host_tid >= 0 && cpu.host_tid <= INT32_MAX)
 			m->vcpus[m->nr_vcpus++] = (struct vcpu_hint){
 				.vcpu = cpu.number,
@@ -177,8 +178,8 @@ static int add_vcpus(struct machine *m, const struct sonde_run *run, int64_t row
 }
 
 /* Machine @row of the history becomes the topology's next; @index says where others stand. */
-static int add_machine(struct inputs *in, const struct sonde_run *run, int64_t row, int *index,
-		       struct error *err)
+static int add_machine(struct inputs *in, const struct sonde_history *history, int64_t row,
+		       int *index, struct error *err)
 {
 	struct topology *t = &in->topology;
 	struct machine *m = &t->machines[t->nr_machines];
@@ -186,9 +187,9 @@ static int add_machine(struct inputs *in, const struct sonde_run *run, int64_t r
 	char path[PATH_MAX];
 	int ret;
 
-	if (!has_file(run, row, &known))
+	if (!has_file(history, row, &known))
 		return 0;
-	locate(run, known.trace_path, path);
+	locate(history, known.trace_path, path);
 	m->trace = find_trace(in, path);
 	if (!m->trace)
 		return fail(err, -EINVAL, "the trace of %s at %s cannot be opened", known.name,
@@ -197,42 +198,42 @@ static int add_machine(struct inputs *in, const struct sonde_run *run, int64_t r
 	m->parent = known.parent < 0 || known.parent >= row ? -1 : index[known.parent];
 	m->level = known.level;
 	index[row] = (int)t->nr_machines++;
-	ret = clock_of_run(&m->clock, run, row);
+	ret = clock_of_run(&m->clock, history, row);
 	if (!ret && !m->clock.nr_pieces)
 		return fail(err, -ENODATA, "the history does not have the clock of %s", m->name);
 	if (!ret)
-		ret = add_vcpus(m, run, row);
+		ret = add_vcpus(m, history, row);
 	return ret ? fail(err, ret, "out of memory") : 0;
 }
 
-static int make_topology(struct inputs *in, const struct sonde_run *run, struct error *err)
+static int make_topology(struct inputs *in, const struct sonde_history *history, struct error *err)
 {
 	struct topology *t = &in->topology;
-	int64_t nr = sonde_nr_machines(run);
+	int64_t nr = sonde_nr_machines(history);
 	int *index = malloc((size_t)(nr + 1) * sizeof(*index));
 	int ret = 0;
 
 	t->machines = calloc((size_t)nr + 1, sizeof(*t->machines));
-	t->ticks_are_ns = sonde_run_ticks_are_ns(run);
-	t->wall_known = sonde_run_wall_offset(run, &t->wall_offset_ns);
+	t->ticks_are_ns = sonde_history_ticks_are_ns(history);
+	t->wall_known = sonde_history_wall_offset(history, &t->wall_offset_ns);
 	if (!index || !t->machines)
 		ret = fail(err, -ENOMEM, "out of memory");
 	for (int64_t row = 0; row < nr && !ret; row++) {
 		index[row] = -1;
-		ret = add_machine(in, run, row, index, err);
+		ret = add_machine(in, history, row, index, err);
 	}
 	free(index);
 	return ret;
 }
 
-int inputs_open_run(struct inputs *in, const struct sonde_run *run, struct error *err)
+int inputs_open_run(struct inputs *in, const struct sonde_history *history, struct error *err)
 {
 	int ret;
 
 	memset(in, 0, sizeof(*in));
-	ret = open_files(in, run, err);
+	ret = open_files(in, history, err);
 	if (!ret)
-		ret = make_topology(in, run, err);
+		ret = make_topology(in, history, err);
 	if (!ret)
 		ret = inputs_list_streams(in, NULL, err);
 	if (ret)

@@ -3,7 +3,7 @@
 #define LIBSONDE_INPUTS_INPUTS_RUN_H
 
 #include "libsonde/inputs/inputs.h"
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 /*
  * The traces that a history was made of, opened again.  Which machine each is of, and how its clock
@@ -16,10 +16,10 @@
 
 /* 0; -ENOENT: a trace is not where it was; -ENODATA: the history does not have the clocks; or
  * another negative errno. */
-int inputs_open_run(struct inputs *in, const struct sonde_run *run, struct error *err);
+int inputs_open_run(struct inputs *in, const struct sonde_history *history, struct error *err);
 
 /* A machine's clock as the history has it, without pieces when it has none: the caller's to
  * release.  -ENOMEM. */
-int clock_of_run(struct clock_model *out, const struct sonde_run *run, int64_t machine);
+int clock_of_run(struct clock_model *out, const struct sonde_history *history, int64_t machine);
 
 #endif

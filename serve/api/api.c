@@ -20,7 +20,7 @@ static const struct endpoint endpoints[] = {
 	{"time",     JSON,   LINE_QUICK,  answer_time},
 	{"changes",  JSON,   LINE_SLOW,   answer_changes},
 	{"load",     JSON,   LINE_SLOW,   answer_load},
-	{"table",    JSON,   LINE_SLOW,   answer_facts},
+	{"table",    JSON,   LINE_SLOW,   answer_table},
 	{"path",     JSON,   LINE_SLOW,   answer_path},
 	{"exits",    JSON,   LINE_SLOW,   answer_exits},
 	{"arrows",   JSON,   LINE_SLOW,   answer_arrows},
@@ -85,12 +85,12 @@ void kept_release(struct kept *k)
 	*k = (struct kept){0};
 }
 
-void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, struct kept *kept,
-			  const char *path, int64_t begin, int64_t end,
+void endpoint_answer_part(const struct endpoint *e, struct sonde_history *history,
+			  struct kept *kept, const char *path, int64_t begin, int64_t end,
 			  const struct request *request, struct reply *reply)
 {
 	struct call c = {
-		.run = run,
+		.history = history,
 		.kept = kept,
 		.path = path,
 		.request = request,
@@ -111,9 +111,9 @@ void endpoint_answer_part(const struct endpoint *e, struct sonde_run *run, struc
 		reply_end(reply);
 }
 
-void endpoint_answer(const struct endpoint *e, struct sonde_run *run, struct kept *kept,
+void endpoint_answer(const struct endpoint *e, struct sonde_history *history, struct kept *kept,
 		     const char *path, const struct request *request, struct reply *reply)
 {
-	endpoint_answer_part(e, run, kept, path, sonde_run_begin(run), sonde_run_end(run), request,
-			     reply);
+	endpoint_answer_part(e, history, kept, path, sonde_history_begin(history),
+			     sonde_history_end(history), request, reply);
 }

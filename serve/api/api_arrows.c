@@ -2,7 +2,7 @@
 /* Who woke which thread, and who took which vCPU's CPU: what is drawn from one row to another. */
 #include "serve/api/api.h"
 #include "serve/api/wakers.h"
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 struct arrows {
 	struct call *call;
 	struct json *json;
-	int64_t begin, end; /* of the run's clock */
+	int64_t begin, end; /* of the history's clock */
 	int64_t thread;	    /* row: whose states are walked */
 	uint32_t waker;	    /* its attribute */
 	bool slept;	    /* so far */
@@ -29,7 +29,7 @@ static void write_wake(struct arrows *a, int64_t ran)
 	struct json *j = a->json;
 	int64_t machine = -1;
 
-	if (thread_woken_by(a->call->run, a->waker, a->woken_to, a->woken, &by))
+	if (thread_woken_by(a->call->history, a->waker, a->woken_to, a->woken, &by))
 		machine = by.machine;
 	json_begin_array(j, NULL);
 	json_int(j, NULL, a->woken - a->call->begin);
@@ -65,21 +65,21 @@ static bool see_state(const struct sonde_interval *i, void *data)
 
 static int write_wakes(struct arrows *a, const uint32_t *threads, unsigned nr)
 {
-	struct sonde_run *run = a->call->run;
+	struct sonde_history *history = a->call->history;
 	int ret = 0;
 
 	json_begin_array(a->json, "wakes");
 	for (unsigned i = 0; i < nr && !ret && !a->more; i++) {
-		uint32_t state = sonde_attr_of_thread(run, threads[i], "state");
+		uint32_t state = sonde_attr_of_thread(history, threads[i], "state");
 
 		a->thread = threads[i];
-		a->waker = sonde_attr_of_thread(run, threads[i], "waker");
+		a->waker = sonde_attr_of_thread(history, threads[i], "waker");
 		a->slept = false;
 		a->woken = -1;
 		if (state == SONDE_NO_ATTR || a->waker == SONDE_NO_ATTR)
 			continue;
 		/* One ns before the window: what it was then. */
-		ret = sonde_interval_walk(run, state, a->begin - 1, a->end, see_state, a);
+		ret = sonde_interval_walk(history, state, a->begin - 1, a->end, see_state, a);
 		if (!ret && a->woken >= 0)
 			write_wake(a, -1);
 	}
@@ -102,10 +102,10 @@ static bool too_many(struct arrows *a, const uint32_t *cpus, unsigned nr)
 	unsigned left = a->walked_max;
 
 	for (unsigned i = 0; i < nr && left; i++) {
-		uint32_t attr = sonde_attr_of_cpu(a->call->run, cpus[i], "state");
+		uint32_t attr = sonde_attr_of_cpu(a->call->history, cpus[i], "state");
 
 		if (attr != SONDE_NO_ATTR &&
-		    sonde_interval_walk(a->call->run, attr, a->begin, a->end, count_one, &left))
+		    sonde_interval_walk(a->call->history, attr, a->begin, a->end, count_one, &left))
 			break;
 	}
 	return !left;
@@ -191,22 +191,22 @@ static void write_preemption(struct arrows *a, const struct preemption *p)
 }
 
 /* Rows of one preemption stand together. */
-static void write_preemptions(struct arrows *a, const struct sonde_facts *f, const uint32_t *cpus,
+static void write_preemptions(struct arrows *a, const struct sonde_rows *f, const uint32_t *cpus,
 			      unsigned nr)
 {
 	struct preemption p = {.nr = 0};
 	int at[NR_COLUMNS];
 
 	for (unsigned i = 0; i < NR_COLUMNS; i++) {
-		at[i] = sonde_facts_column(f, column_names[i]);
+		at[i] = sonde_rows_column(f, column_names[i]);
 		if (at[i] < 0)
 			return;
 	}
-	for (size_t row = 0; row < sonde_facts_nr_rows(f) && !a->more; row++) {
+	for (size_t row = 0; row < sonde_rows_nr(f) && !a->more; row++) {
 		int64_t cells[NR_COLUMNS];
 
 		for (unsigned i = 0; i < NR_COLUMNS; i++)
-			cells[i] = sonde_facts_cell(f, row, (unsigned)at[i]).i;
+			cells[i] = sonde_rows_cell(f, row, (unsigned)at[i]).i;
 		if (!among(cells[VCPU], cpus, nr) || cells[BEGIN] < a->begin)
 			continue;
 		if (p.nr && (cells[VCPU] != p.cells[VCPU] || cells[BEGIN] != p.cells[BEGIN])) {
@@ -223,7 +223,7 @@ static void write_preemptions(struct arrows *a, const struct sonde_facts *f, con
 
 static int find_preemptions(struct arrows *a, uint32_t *cpus, unsigned nr, struct error *err)
 {
-	struct sonde_facts *f = NULL;
+	struct sonde_rows *f = NULL;
 	struct sonde_error why = {0};
 	int ret = 0;
 
@@ -232,12 +232,13 @@ static int find_preemptions(struct arrows *a, uint32_t *cpus, unsigned nr, struc
 	a->more = too_many(a, cpus, nr);
 	json_begin_array(a->json, "preemptions");
 	if (nr && !a->more)
-		ret = sonde_facts_get(&f, a->call->run, "preemption_list", a->begin, a->end, &why);
+		ret = sonde_rows_get(&f, a->call->history, "preemption_list", a->begin, a->end,
+				     &why);
 	if (f)
 		write_preemptions(a, f, cpus, nr);
 	json_end(a->json);
 	json_bool(a->json, "preemptions_more", a->more);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	return ret ? fail(err, ret, "%s", why.text) : 0;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One moment of one row with all that is around it, and the way to the next one. */
 #include "serve/api/api.h"
+#include "query/counts.h"
 #include "report/moment.h"
 #include "serve/api/wakers.h"
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 #include "sonde/sonde.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ static void json_thread_label(struct json *j, const struct call *c, const char *
 
 	json_begin_object(j, key);
 	json_row(j, "row", row);
-	sonde_thread_label(c->run, row, label, sizeof(label));
+	sonde_thread_label(c->history, row, label, sizeof(label));
 	json_str(j, "label", label);
 	json_end(j);
 }
@@ -32,13 +33,13 @@ static void json_containers(struct json *j, const struct call *c, int64_t thread
 	int64_t row;
 
 	json_begin_array(j, "containers");
-	if (!sonde_thread_get(c->run, thread, &t)) {
+	if (!sonde_thread_get(c->history, thread, &t)) {
 		unsigned depth = 0;
 
-		for (row = t.pid_ns;
-		     is_container(c->run, row) && !sonde_pid_ns_get(c->run, row, &ns) && depth < 32;
+		for (row = t.pid_ns; is_container(c->history, row) &&
+				     !sonde_pid_ns_get(c->history, row, &ns) && depth < 32;
 		     row = ns.parent, depth++) {
-			sonde_pid_ns_label(c->run, row, label, sizeof(label));
+			sonde_pid_ns_label(c->history, row, label, sizeof(label));
 			json_begin_object(j, NULL);
 			json_row(j, "row", row);
 			json_str(j, "label", label);
@@ -59,10 +60,10 @@ static int write_stack(struct json *j, struct call *c, int64_t row, int64_t t)
 {
 	struct sonde_stack s;
 	struct sonde_cpu cpu;
-	int ret = sonde_cpu_get(c->run, row, &cpu);
+	int ret = sonde_cpu_get(c->history, row, &cpu);
 
 	if (!ret)
-		ret = cpu.machine ? -EINVAL : sonde_stack_at(c->run, cpu.number, t, &s);
+		ret = cpu.machine ? -EINVAL : sonde_stack_at(c->history, cpu.number, t, &s);
 	if (ret)
 		return ret;
 	json_interval(j, c, s.begin, s.end);
@@ -87,42 +88,42 @@ static int write_stack(struct json *j, struct call *c, int64_t row, int64_t t)
 /* Who ran at @t while this vCPU was ready to. */
 static int write_culprit(struct json *j, struct call *c, int64_t vcpu, int64_t t)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 	struct sonde_error why;
-	int ret = sonde_facts_get(&f, c->run, "preemption_list", t, t + 1, &why);
+	int ret = sonde_rows_get(&f, c->history, "preemption_list", t, t + 1, &why);
 	int who, by, machine;
 
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
-	who = sonde_facts_column(f, "vcpu");
-	by = sonde_facts_column(f, "culprit");
-	machine = sonde_facts_column(f, "culprit_machine");
-	for (size_t i = 0; who >= 0 && by >= 0 && i < sonde_facts_nr_rows(f); i++) {
-		if (sonde_facts_cell(f, i, (unsigned)who).i != vcpu)
+	who = sonde_rows_column(f, "vcpu");
+	by = sonde_rows_column(f, "culprit");
+	machine = sonde_rows_column(f, "culprit_machine");
+	for (size_t i = 0; who >= 0 && by >= 0 && i < sonde_rows_nr(f); i++) {
+		if (sonde_rows_cell(f, i, (unsigned)who).i != vcpu)
 			continue;
-		json_thread_label(j, c, "instead", sonde_facts_cell(f, i, (unsigned)by).i);
+		json_thread_label(j, c, "instead", sonde_rows_cell(f, i, (unsigned)by).i);
 		if (machine >= 0)
-			json_row(j, "instead_machine", sonde_facts_cell(f, i, (unsigned)machine).i);
+			json_row(j, "instead_machine", sonde_rows_cell(f, i, (unsigned)machine).i);
 		break;
 	}
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	return 0;
 }
 
 /* What ended, or will end, the wait that @t is in: known from the VM entry behind it. */
 static void write_wake(struct json *j, struct call *c, int64_t row, int64_t t)
 {
-	uint32_t attr = sonde_attr_of_cpu(c->run, row, "woken");
+	uint32_t attr = sonde_attr_of_cpu(c->history, row, "woken");
 	struct sonde_interval now;
 	struct sonde_wake wake;
 	int64_t next;
 
-	if (sonde_interval_at(c->run, attr, t, &now))
+	if (sonde_interval_at(c->history, attr, t, &now))
 		return;
-	if (!now.value && (sonde_attr_next_change(c->run, attr, t, &next) ||
-			   sonde_interval_at(c->run, attr, next, &now)))
+	if (!now.value && (sonde_attr_next_change(c->history, attr, t, &next) ||
+			   sonde_interval_at(c->history, attr, next, &now)))
 		return;
-	if (sonde_wake_get(c->run, (int64_t)now.value - 1, &wake))
+	if (sonde_wake_get(c->history, (int64_t)now.value - 1, &wake))
 		return;
 	json_begin_object(j, "wake");
 	json_str(j, "cause", sonde_cause_name(wake.cause));
@@ -137,8 +138,9 @@ static void write_off(struct json *j, struct call *c, int64_t row, int64_t t)
 {
 	struct sonde_interval off;
 
-	if (!sonde_interval_at(c->run, sonde_attr_of_cpu(c->run, row, "why_off"), t, &off) &&
-	    off.value > SONDE_OFF_UNKNOWN && off.value < SONDE_NR_OFFS)
+	if (!sonde_interval_at(c->history, sonde_attr_of_cpu(c->history, row, "why_off"), t,
+			       &off) &&
+	    off.value > SONDE_OFF_UNKNOWN && off.value < QUERY_NR_OFFS)
 		json_str(j, "why_off", sonde_off_name((enum sonde_off)off.value));
 }
 
@@ -146,18 +148,20 @@ static int write_vcpu(struct json *j, struct call *c, int64_t row, int64_t t)
 {
 	struct sonde_interval state, on, task;
 	struct sonde_cpu cpu;
-	int ret = sonde_cpu_get(c->run, row, &cpu);
+	int ret = sonde_cpu_get(c->history, row, &cpu);
 
 	if (!ret)
-		ret = sonde_interval_at(c->run, sonde_attr_of_cpu(c->run, row, "state"), t, &state);
+		ret = sonde_interval_at(c->history, sonde_attr_of_cpu(c->history, row, "state"), t,
+					&state);
 	if (ret)
 		return ret;
 	json_interval(j, c, state.begin, state.end);
 	json_uint(j, "state", state.value);
 	json_thread_label(j, c, "host_thread", cpu.host_thread);
-	if (!sonde_interval_at(c->run, sonde_attr_of_cpu(c->run, row, "on"), t, &on) && on.value)
+	if (!sonde_interval_at(c->history, sonde_attr_of_cpu(c->history, row, "on"), t, &on) &&
+	    on.value)
 		json_uint(j, "on", on.value - 1);
-	if (!sonde_interval_at(c->run, sonde_attr_of_cpu(c->run, row, "task"), t, &task) &&
+	if (!sonde_interval_at(c->history, sonde_attr_of_cpu(c->history, row, "task"), t, &task) &&
 	    task.value) {
 		json_thread_label(j, c, "task", (int64_t)task.value - 1);
 		json_containers(j, c, (int64_t)task.value - 1);
@@ -175,9 +179,10 @@ static int64_t last_wake(struct call *c, uint32_t attr, int64_t t)
 {
 	struct sonde_interval now, before;
 
-	for (unsigned i = 0; i < WAKES_BACK_MAX && !sonde_interval_at(c->run, attr, t, &now); i++) {
+	for (unsigned i = 0; i < WAKES_BACK_MAX && !sonde_interval_at(c->history, attr, t, &now);
+	     i++) {
 		if (now.begin <= c->begin ||
-		    sonde_interval_at(c->run, attr, now.begin - 1, &before))
+		    sonde_interval_at(c->history, attr, now.begin - 1, &before))
 			break;
 		if (thread_sleeps(before.value) && !thread_sleeps(now.value))
 			return now.begin;
@@ -193,8 +198,9 @@ static void write_woken(struct json *j, struct call *c, int64_t row, uint32_t at
 	struct sonde_context by;
 
 	if (woken < 0 ||
-	    sonde_interval_at(c->run, sonde_attr_of_thread(c->run, row, "waker"), woken, &waker) ||
-	    sonde_context_get(c->run, (int64_t)waker.value - 1, &by))
+	    sonde_interval_at(c->history, sonde_attr_of_thread(c->history, row, "waker"), woken,
+			      &waker) ||
+	    sonde_context_get(c->history, (int64_t)waker.value - 1, &by))
 		return;
 	json_begin_object(j, "woken");
 	json_int(j, "t", woken - c->begin);
@@ -208,9 +214,9 @@ static void write_woken(struct json *j, struct call *c, int64_t row, uint32_t at
 
 static int write_thread(struct json *j, struct call *c, int64_t row, int64_t t)
 {
-	uint32_t attr = sonde_attr_of_thread(c->run, row, "state");
+	uint32_t attr = sonde_attr_of_thread(c->history, row, "state");
 	struct sonde_interval state, cpu;
-	int ret = sonde_interval_at(c->run, attr, t, &state);
+	int ret = sonde_interval_at(c->history, attr, t, &state);
 
 	if (ret)
 		return ret;
@@ -218,7 +224,7 @@ static int write_thread(struct json *j, struct call *c, int64_t row, int64_t t)
 	json_uint(j, "state", state.value);
 	json_thread_label(j, c, "thread", row);
 	json_containers(j, c, row);
-	if (!sonde_interval_at(c->run, sonde_attr_of_thread(c->run, row, "cpu"), t, &cpu) &&
+	if (!sonde_interval_at(c->history, sonde_attr_of_thread(c->history, row, "cpu"), t, &cpu) &&
 	    cpu.value)
 		json_uint(j, "cpu", cpu.value - 1);
 	if (state.value == THREAD_RUNNING || state.value == THREAD_RUNNABLE)
@@ -268,7 +274,7 @@ static bool is_wanted(const struct call *c, const struct wanted *w, uint32_t val
 		return false;
 	if (w->thread < 0)
 		return true;
-	return !sonde_context_get(c->run, (int64_t)value - 1, &x) && x.thread == w->thread;
+	return !sonde_context_get(c->history, (int64_t)value - 1, &x) && x.thread == w->thread;
 }
 
 /* Follows the changes of @attr; *t is the moment of the one wanted.  1 found, 0 none, -errno. */
@@ -276,12 +282,12 @@ static int step(struct call *c, uint32_t attr, bool forward, const struct wanted
 {
 	for (unsigned i = 0; i < STEPS_MAX; i++) {
 		struct sonde_interval now;
-		int ret = forward ? sonde_attr_next_change(c->run, attr, *t, t)
-				  : sonde_attr_prev_change(c->run, attr, *t - 1, t);
+		int ret = forward ? sonde_attr_next_change(c->history, attr, *t, t)
+				  : sonde_attr_prev_change(c->history, attr, *t - 1, t);
 
 		if (ret || *t == SONDE_TIME_MAX || *t < c->begin || *t >= c->begin + c->length)
 			return ret;
-		ret = sonde_interval_at(c->run, attr, *t, &now);
+		ret = sonde_interval_at(c->history, attr, *t, &now);
 		if (ret)
 			return ret;
 		if (is_wanted(c, w, now.value))
@@ -295,8 +301,8 @@ int answer_step(struct call *c, struct error *err)
 	struct json j = {.out = c->reply->out};
 	struct wanted w = {-1, -1};
 	int64_t attr, t, back = 0;
-	int ret =
-		request_int(c->request, "attr", 0, (int64_t)sonde_nr_attrs(c->run) - 1, &attr, err);
+	int ret = request_int(c->request, "attr", 0, (int64_t)sonde_nr_attrs(c->history) - 1, &attr,
+			      err);
 
 	if (!ret)
 		ret = request_int(c->request, "t", 0, c->length, &t, err);
@@ -327,7 +333,7 @@ int answer_time(struct call *c, struct error *err)
 	struct json j = {.out = c->reply->out};
 	struct sonde_error why = {0};
 	int64_t t;
-	int ret = text ? sonde_run_time(c->run, text, &t, &why) : -EINVAL;
+	int ret = text ? sonde_history_time(c->history, text, &t, &why) : -EINVAL;
 
 	if (ret)
 		return fail(err, ret, "%s", text ? why.text : "text is missing");

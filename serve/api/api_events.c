@@ -16,7 +16,7 @@
 
 struct event_line {
 	int64_t t;
-	int64_t machine; /* row of the run */
+	int64_t machine; /* row of the history */
 	int cpu;
 	int32_t tid;
 	char name[NAMES_MAX];
@@ -25,7 +25,7 @@ struct event_line {
 
 /* What is asked for. */
 struct wanted {
-	int64_t t;	   /* of the run's clock */
+	int64_t t;	   /* of the history's clock */
 	int64_t from, to;  /* the same: nothing outside of these */
 	int64_t machine;   /* row, -1 any */
 	const char *named; /* a part of the name, "" any */
@@ -49,7 +49,7 @@ static int open_traces(struct call *c, struct error *err)
 
 	if (c->kept->events)
 		return 0;
-	ret = sonde_run_events(&c->kept->events, c->run, &why);
+	ret = sonde_history_events(&c->kept->events, c->history, &why);
 	return ret ? fail(err, ret, "%s", why.text) : 0;
 }
 
@@ -88,7 +88,7 @@ static int read_page(struct page *p, struct call *c, const struct wanted *w, int
 	p->to = w->t + reach < w->to ? w->t + reach : w->to;
 	sonde_events_only_time(e, p->from, p->to);
 	while (p->nr_after < p->max / 2 && *left > 0 && (ret = sonde_events_next(e, &event)) > 0) {
-		int64_t machine = sonde_find_machine(c->run, event.machine_name);
+		int64_t machine = sonde_find_machine(c->history, event.machine_name);
 
 		--*left;
 		if (is_wanted(w, &event, machine))
@@ -189,7 +189,7 @@ static int get_wanted(const struct call *c, struct wanted *w, int64_t *nr, struc
 	if (!ret && request_text(c->request, "look"))
 		ret = request_int(c->request, "look", 1, EVENTS_READ_MAX, &w->look, err);
 	if (!ret && request_text(c->request, "machine"))
-		ret = request_int(c->request, "machine", 0, sonde_nr_machines(c->run) - 1,
+		ret = request_int(c->request, "machine", 0, sonde_nr_machines(c->history) - 1,
 				  &w->machine, err);
 	return ret;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page in one document, with the model of its run inside: names and CPUs are there when the
+/* The page in one document, with the model of its history inside: names and CPUs are there when the
  * script begins.  The rows of the first picture are a question of their own, which the document's
  * head has: a browser asks it while it reads the rest. */
 #define _GNU_SOURCE /* memmem */
@@ -18,7 +18,7 @@ static void write_question(const struct call *c)
 {
 	FILE *out = c->reply->out;
 	uint32_t attrs[FIRST_ATTRS];
-	unsigned nr = first_attrs(c->run, attrs);
+	unsigned nr = first_attrs(c->history, attrs);
 
 	if (!nr || c->length <= 0)
 		return;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What there is: machines, CPUs, containers, clocks, losses; contexts and threads by the chunk. */
 #include "serve/api/api.h"
-#include "report/facts.h"
+#include "query/counts.h"
+#include "report/rows.h"
 #include "report/moment.h"
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 #include "sonde/sonde.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ static void json_attr(struct json *j, const char *key, uint32_t attr)
 		json_uint(j, key, attr);
 }
 
-/* A time of the run; what sticks out of it is cut off. */
+/* A time of the history; what sticks out of it is cut off. */
 static void json_moment(struct json *j, const struct call *c, int64_t t)
 {
 	int64_t past = t < c->begin ? 0 : t - c->begin;
@@ -46,7 +47,7 @@ static void write_traced(struct json *j, const struct call *c)
 {
 	int64_t begin, end;
 
-	sonde_run_traced(c->run, &begin, &end);
+	sonde_history_traced(c->history, &begin, &end);
 	if (end <= c->begin || begin >= c->begin + c->length) {
 		begin = c->begin;
 		end = c->begin + c->length;
@@ -68,31 +69,31 @@ static void write_run(struct json *j, const struct call *c)
 	json_wide(j, "begin", c->begin);
 	json_int(j, "length", c->length);
 	write_traced(j, c);
-	json_bool(j, "ticks_are_ns", sonde_run_ticks_are_ns(c->run));
-	outermost_cpus_text(c->run, cpus, sizeof(cpus));
+	json_bool(j, "ticks_are_ns", sonde_history_ticks_are_ns(c->history));
+	outermost_cpus_text(c->history, cpus, sizeof(cpus));
 	json_str(j, "cpus_title", cpus);
-	json_bool(j, "complete", sonde_run_complete(c->run));
-	if (sonde_run_wall_offset(c->run, &wall))
+	json_bool(j, "complete", sonde_history_complete(c->history));
+	if (sonde_history_wall_offset(c->history, &wall))
 		json_wide(j, "wall", wall);
 	else
 		json_put_null(j, "wall");
-	json_int(j, "nr_threads", sonde_nr_threads(c->run));
-	json_int(j, "nr_contexts", sonde_nr_contexts(c->run));
+	json_int(j, "nr_threads", sonde_nr_threads(c->history));
+	json_int(j, "nr_contexts", sonde_nr_contexts(c->history));
 }
 
 static void write_machines(struct json *j, const struct call *c)
 {
 	json_begin_array(j, "machines");
-	for (int64_t row = 0; row < sonde_nr_machines(c->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_machines(c->history); row++) {
 		struct sonde_machine m;
 		char kind[32];
 
-		sonde_machine_get(c->run, row, &m);
-		machine_kind_text(c->run, row, true, kind, sizeof(kind));
+		sonde_machine_get(c->history, row, &m);
+		machine_kind_text(c->history, row, true, kind, sizeof(kind));
 		json_begin_object(j, NULL);
 		json_int(j, "parent", m.parent);
 		json_str(j, "kind", kind);
-		json_machine_members(j, c->run, row);
+		json_machine_members(j, c->history, row);
 		json_end(j);
 	}
 	json_end(j);
@@ -101,18 +102,18 @@ static void write_machines(struct json *j, const struct call *c)
 static void write_cpus(struct json *j, const struct call *c)
 {
 	json_begin_array(j, "cpus");
-	for (int64_t row = 0; row < sonde_nr_cpus(c->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_cpus(c->history); row++) {
 		struct sonde_cpu cpu;
 
-		sonde_cpu_get(c->run, row, &cpu);
+		sonde_cpu_get(c->history, row, &cpu);
 		json_begin_object(j, NULL);
 		json_uint(j, "machine", cpu.machine);
 		json_int(j, "number", cpu.number);
 		json_int(j, "host_tid", cpu.host_tid);
 		json_int(j, "host_thread", cpu.host_thread);
-		json_attr(j, "runs", sonde_attr_of_cpu(c->run, row, "runs"));
-		json_attr(j, "state", sonde_attr_of_cpu(c->run, row, "state"));
-		json_attr(j, "task", sonde_attr_of_cpu(c->run, row, "task"));
+		json_attr(j, "runs", sonde_attr_of_cpu(c->history, row, "runs"));
+		json_attr(j, "state", sonde_attr_of_cpu(c->history, row, "state"));
+		json_attr(j, "task", sonde_attr_of_cpu(c->history, row, "task"));
 		json_end(j);
 	}
 	json_end(j);
@@ -121,12 +122,12 @@ static void write_cpus(struct json *j, const struct call *c)
 static void write_pid_ns(struct json *j, const struct call *c)
 {
 	json_begin_array(j, "pid_ns");
-	for (int64_t row = 0; row < sonde_nr_pid_ns(c->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_pid_ns(c->history); row++) {
 		struct sonde_pid_ns ns;
 		char label[160];
 
-		sonde_pid_ns_get(c->run, row, &ns);
-		sonde_pid_ns_label(c->run, row, label, sizeof(label));
+		sonde_pid_ns_get(c->history, row, &ns);
+		sonde_pid_ns_label(c->history, row, label, sizeof(label));
 		json_begin_object(j, NULL);
 		json_uint(j, "machine", ns.machine);
 		json_int(j, "parent", ns.parent);
@@ -141,10 +142,10 @@ static void write_pid_ns(struct json *j, const struct call *c)
 static void write_clocks(struct json *j, const struct call *c)
 {
 	json_begin_array(j, "clocks");
-	for (int64_t row = 0; row < sonde_nr_clocks(c->run) && row < CLOCKS_MAX; row++) {
+	for (int64_t row = 0; row < sonde_nr_clocks(c->history) && row < CLOCKS_MAX; row++) {
 		struct sonde_clock clock;
 
-		sonde_clock_get(c->run, row, &clock);
+		sonde_clock_get(c->history, row, &clock);
 		json_begin_array(j, NULL);
 		json_uint(j, NULL, clock.machine);
 		json_moment(j, c, clock.from);
@@ -159,10 +160,10 @@ static void write_clocks(struct json *j, const struct call *c)
 static void write_losses(struct json *j, const struct call *c)
 {
 	json_begin_array(j, "gaps");
-	for (int64_t row = 0; row < sonde_nr_losses(c->run) && row < LOSSES_MAX; row++) {
+	for (int64_t row = 0; row < sonde_nr_losses(c->history) && row < LOSSES_MAX; row++) {
 		struct sonde_loss loss;
 
-		sonde_loss_get(c->run, row, &loss);
+		sonde_loss_get(c->history, row, &loss);
 		json_begin_array(j, NULL);
 		json_int(j, NULL, loss.machine);
 		json_int(j, NULL, loss.cpu);
@@ -172,16 +173,16 @@ static void write_losses(struct json *j, const struct call *c)
 		json_end(j);
 	}
 	json_end(j);
-	json_int(j, "nr_gaps", sonde_nr_losses(c->run));
+	json_int(j, "nr_gaps", sonde_nr_losses(c->history));
 }
 
 static void write_problems(struct json *j, const struct call *c)
 {
 	json_begin_array(j, "problems");
-	for (int64_t row = 0; row < sonde_nr_problems(c->run) && row < PROBLEMS_SHOWN; row++) {
+	for (int64_t row = 0; row < sonde_nr_problems(c->history) && row < PROBLEMS_SHOWN; row++) {
 		struct sonde_problem p;
 
-		sonde_problem_get(c->run, row, &p);
+		sonde_problem_get(c->history, row, &p);
 		json_begin_object(j, NULL);
 		json_int(j, "machine", p.machine);
 		json_str(j, "text", p.text);
@@ -189,13 +190,13 @@ static void write_problems(struct json *j, const struct call *c)
 		json_end(j);
 	}
 	json_end(j);
-	json_int(j, "nr_problems", sonde_nr_problems(c->run));
+	json_int(j, "nr_problems", sonde_nr_problems(c->history));
 }
 
-static void write_analyses(struct json *j)
+static void write_tables(struct json *j)
 {
 	unsigned nr;
-	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+	const struct sonde_table *const *list = sonde_tables(&nr);
 
 	json_begin_array(j, "tables");
 	for (unsigned i = 0; i < nr; i++) {
@@ -207,7 +208,7 @@ static void write_analyses(struct json *j)
 	}
 	json_end(j);
 	json_begin_array(j, "modes");
-	for (unsigned m = 0; m < SONDE_NR_MODES; m++)
+	for (unsigned m = 0; m < QUERY_NR_MODES; m++)
 		json_str(j, NULL, sonde_mode_name((enum sonde_mode)m));
 	json_end(j);
 }
@@ -224,10 +225,10 @@ int answer_model(struct call *c, struct error *err)
 	write_pid_ns(&j, c);
 	write_clocks(&j, c);
 	write_losses(&j, c);
-	json_left_out(&j, c->run, LEFT_OUT_SHOWN);
-	json_int(&j, "nr_left_out", sonde_nr_left_outs(c->run));
+	json_left_out(&j, c->history, LEFT_OUT_SHOWN);
+	json_int(&j, "nr_left_out", sonde_nr_left_outs(c->history));
 	write_problems(&j, c);
-	write_analyses(&j);
+	write_tables(&j);
 	json_end(&j);
 	return 0;
 }
@@ -250,7 +251,7 @@ void context_cells(struct json *j, const struct call *c, int64_t row)
 {
 	struct sonde_context x;
 
-	sonde_context_get(c->run, row, &x);
+	sonde_context_get(c->history, row, &x);
 	json_uint(j, NULL, x.machine);
 	json_int(j, NULL, x.cpu);
 	json_int(j, NULL, x.thread);
@@ -263,14 +264,14 @@ void thread_cells(struct json *j, const struct call *c, int64_t row)
 {
 	struct sonde_thread t;
 
-	sonde_thread_get(c->run, row, &t);
+	sonde_thread_get(c->history, row, &t);
 	json_uint(j, NULL, t.machine);
 	json_int(j, NULL, t.tid);
 	json_int(j, NULL, t.pid);
 	json_str(j, NULL, t.comm);
 	json_int(j, NULL, t.pid_ns);
 	json_int(j, NULL, t.vcpu);
-	json_attr(j, NULL, sonde_attr_of_thread(c->run, row, "state"));
+	json_attr(j, NULL, sonde_attr_of_thread(c->history, row, "state"));
 }
 
 /* A row of a table, as an array. */
@@ -298,7 +299,7 @@ static int answer_chunk(struct call *c, int64_t nr_rows, write_cells *write, str
 	return 0;
 }
 
-/* Those rows that are named: of a long run a page has no use for all. */
+/* Those rows that are named: of a long history a page has no use for all. */
 static int answer_list(struct call *c, int64_t nr_rows, write_cells *write, struct error *err)
 {
 	struct json j = {.out = c->reply->out, .flat = 1};
@@ -322,11 +323,11 @@ static int answer_list(struct call *c, int64_t nr_rows, write_cells *write, stru
 int answer_contexts(struct call *c, struct error *err)
 {
 	if (request_text(c->request, "rows"))
-		return answer_list(c, sonde_nr_contexts(c->run), context_cells, err);
-	return answer_chunk(c, sonde_nr_contexts(c->run), context_cells, err);
+		return answer_list(c, sonde_nr_contexts(c->history), context_cells, err);
+	return answer_chunk(c, sonde_nr_contexts(c->history), context_cells, err);
 }
 
 int answer_threads(struct call *c, struct error *err)
 {
-	return answer_chunk(c, sonde_nr_threads(c->run), thread_cells, err);
+	return answer_chunk(c, sonde_nr_threads(c->history), thread_cells, err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A window of time as rows of pixels, and as a chart of who used the CPUs. */
 #include "serve/api/api.h"
+#include "query/counts.h"
 #include "report/buckets.h"
 
 #include <endian.h>
@@ -98,17 +99,17 @@ static void named_release(struct named *n)
 
 static int named_init(struct named *n, const struct call *c, const uint32_t *attrs, unsigned nr)
 {
-	n->nr_contexts = sonde_nr_contexts(c->run);
-	n->nr_threads = sonde_nr_threads(c->run);
+	n->nr_contexts = sonde_nr_contexts(c->history);
+	n->nr_threads = sonde_nr_threads(c->history);
 	n->contexts = calloc(1, (size_t)n->nr_contexts / 8 + 1);
 	n->threads = calloc(1, (size_t)n->nr_threads / 8 + 1);
 	n->is_runs = calloc(nr + 1, sizeof(*n->is_runs));
 	n->is_task = calloc(nr + 1, sizeof(*n->is_task));
 	if (!n->contexts || !n->threads || !n->is_runs || !n->is_task)
 		return -ENOMEM;
-	for (int64_t row = 0; row < sonde_nr_cpus(c->run); row++) {
-		uint32_t runs = sonde_attr_of_cpu(c->run, row, "runs");
-		uint32_t task = sonde_attr_of_cpu(c->run, row, "task");
+	for (int64_t row = 0; row < sonde_nr_cpus(c->history); row++) {
+		uint32_t runs = sonde_attr_of_cpu(c->history, row, "runs");
+		uint32_t task = sonde_attr_of_cpu(c->history, row, "task");
 
 		for (unsigned i = 0; i < nr; i++) {
 			n->is_runs[i] |= attrs[i] == runs;
@@ -142,7 +143,7 @@ static void write_named(struct named *n, const struct call *c)
 	     row = next_marked(n->contexts, row + 1, n->nr_contexts)) {
 		struct sonde_context x;
 
-		if (!sonde_context_get(c->run, row, &x))
+		if (!sonde_context_get(c->history, row, &x))
 			mark(n->threads, n->nr_threads, x.thread);
 	}
 	json_begin_object(&j, NULL);
@@ -226,7 +227,7 @@ int answer_rows(struct call *c, struct error *err)
 	if (!nr)
 		nr = request_list(c->request, "attrs", attrs, ROWS_MAX, err);
 	for (int i = 0; i < nr; i++) {
-		if (attrs[i] >= sonde_nr_attrs(c->run))
+		if (attrs[i] >= sonde_nr_attrs(c->history))
 			return fail(err, -EINVAL, "attrs has %u, which the history does not",
 				    attrs[i]);
 	}
@@ -241,7 +242,7 @@ int answer_rows(struct call *c, struct error *err)
 	if (c->request->part != PART_ALL)
 		nr = (int)take_part(attrs, (unsigned)nr, c->request->part == PART_ODD);
 	if (!ret)
-		ret = sonde_pixels_walk(c->run, attrs, (unsigned)nr, c->begin + begin,
+		ret = sonde_pixels_walk(c->history, attrs, (unsigned)nr, c->begin + begin,
 					c->begin + end, (unsigned)pixels, write_row, &rows);
 	if (!ret && rows.named)
 		write_named(&named, c);
@@ -283,12 +284,12 @@ int answer_changes(struct call *c, struct error *err)
 	w.begin = c->begin + (begin < 0 ? 0 : begin);
 	json_begin_array(&j, NULL);
 	for (int i = 0; i < nr && !ret; i++) {
-		if (attrs[i] >= sonde_nr_attrs(c->run))
+		if (attrs[i] >= sonde_nr_attrs(c->history))
 			return fail(err, -EINVAL, "attrs has %u, which the history does not",
 				    attrs[i]);
 		json_begin_array(&j, NULL);
-		ret = sonde_interval_walk(c->run, attrs[i], w.begin, c->begin + end, write_change,
-					  &w);
+		ret = sonde_interval_walk(c->history, attrs[i], w.begin, c->begin + end,
+					  write_change, &w);
 		json_end(&j);
 	}
 	json_end(&j);
@@ -298,7 +299,7 @@ int answer_changes(struct call *c, struct error *err)
 	return ret;
 }
 
-/* What every chart is asked with: a window, in the run's time, and how many parts of it. */
+/* What every chart is asked with: a window, in the history's time, and how many parts of it. */
 static int get_chart(const struct call *c, int64_t *begin, int64_t *end, unsigned *nr,
 		     struct error *err)
 {
@@ -335,7 +336,7 @@ static void write_load(const struct load *l, struct call *c)
 	json_uint(&j, "buckets", l->nr_buckets);
 	json_begin_array(&j, "parts");
 	for (unsigned m = 0; m < l->nr_machines; m++) {
-		for (unsigned mode = 0; mode < SONDE_NR_MODES; mode++) {
+		for (unsigned mode = 0; mode < QUERY_NR_MODES; mode++) {
 			const int64_t *cells = load_cells(l, m, mode);
 
 			if (!any_time(cells, l->nr_buckets))
@@ -354,7 +355,7 @@ static void write_load(const struct load *l, struct call *c)
 	json_end(&j);
 }
 
-/* Of a long run it takes seconds, and pages and their reloads ask for the same. */
+/* Of a long history it takes seconds, and pages and their reloads ask for the same. */
 int answer_load(struct call *c, struct error *err)
 {
 	struct load l, *kept = &c->kept->load;
@@ -369,7 +370,7 @@ int answer_load(struct call *c, struct error *err)
 		write_load(kept, c);
 		return 0;
 	}
-	ret = load_init(&l, c->run, begin, end, nr);
+	ret = load_init(&l, c->history, begin, end, nr);
 	if (!ret)
 		write_load(&l, c);
 	if (ret || !whole) {
@@ -385,7 +386,7 @@ int answer_load(struct call *c, struct error *err)
 
 static int write_exits(struct json *j, struct call *c, struct exit_counts *x, int64_t cpu)
 {
-	int ret = exit_counts_of(x, c->run, cpu);
+	int ret = exit_counts_of(x, c->history, cpu);
 
 	if (ret)
 		return ret == -ENOENT ? 0 : ret;
@@ -415,7 +416,7 @@ int answer_exits(struct call *c, struct error *err)
 		return fail(err, ret, "out of memory");
 	json_begin_object(&j, NULL);
 	json_begin_array(&j, "vcpus");
-	for (int64_t row = 0; row < sonde_nr_cpus(c->run) && !ret; row++)
+	for (int64_t row = 0; row < sonde_nr_cpus(c->history) && !ret; row++)
 		ret = write_exits(&j, c, &x, row);
 	json_end(&j);
 	json_end(&j);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/api/cache.h"
+#include "query/counts.h"
 #include "base/write_all.h"
 
 #include <dirent.h>
@@ -18,7 +19,7 @@
 #include <xxhash.h>
 
 /*
- * A file is JSON in one line, {"of": whose facts these are, "total": N, "rows": [[cells]...]}, and
+ * A file is JSON in one line, {"of": whose rows these are, "total": N, "rows": [[cells]...]}, and
  * a second line: XXH3 of the first, with its end, as 16 hexadecimal digits.
  */
 #define SUM_CHARS 16
@@ -27,7 +28,7 @@
 
 /* ---- whose --------------------------------------------------------------------------------- */
 
-/* Facts are found by the program as it is: one that was built anew may find others. */
+/* Rows are found by the program as it is: one that was built anew may find others. */
 static bool describe_program(char *buf, size_t room)
 {
 	struct stat st;
@@ -39,23 +40,23 @@ static bool describe_program(char *buf, size_t room)
 	return true;
 }
 
-static bool describe(const struct sonde_run *run, const struct sonde_analysis *a,
+static bool describe(const struct sonde_history *history, const struct sonde_table *a,
 		     char buf[static TEXT_MAX])
 {
 	char program[TEXT_MAX / 3], file[TEXT_MAX / 3];
 
 	if (!describe_program(program, sizeof(program)) ||
-	    (size_t)sonde_run_file(run, file, sizeof(file)) >= sizeof(file))
+	    (size_t)sonde_history_file_id(history, file, sizeof(file)) >= sizeof(file))
 		return false;
 	return (size_t)snprintf(buf, TEXT_MAX, "sonde %s, run %s, %s", program, file, a->name) <
 	       TEXT_MAX;
 }
 
-/* A run that is analysed anew at the same path takes the place of what was kept of it. */
-static bool name_file(const struct sonde_run *run, const struct sonde_analysis *a,
+/* A history that is analysed anew at the same path takes the place of what was kept of it. */
+static bool name_file(const struct sonde_history *history, const struct sonde_table *a,
 		      char buf[static NAME_MAX])
 {
-	char *path = realpath(sonde_run_path(run), NULL);
+	char *path = realpath(sonde_history_path(history), NULL);
 	int len = -1;
 
 	if (path)
@@ -176,19 +177,19 @@ static size_t check_sum(const char *data, size_t len)
 }
 
 /* Rows that a column names must be there. */
-static int64_t nr_rows_of(const struct sonde_run *run, enum sonde_column_type type)
+static int64_t nr_rows_of(const struct sonde_history *history, enum sonde_column_type type)
 {
 	switch (type) {
 	case SONDE_COL_MACHINE:
-		return sonde_nr_machines(run);
+		return sonde_nr_machines(history);
 	case SONDE_COL_CPU:
-		return sonde_nr_cpus(run);
+		return sonde_nr_cpus(history);
 	case SONDE_COL_THREAD:
-		return sonde_nr_threads(run);
+		return sonde_nr_threads(history);
 	case SONDE_COL_PID_NS:
-		return sonde_nr_pid_ns(run);
+		return sonde_nr_pid_ns(history);
 	case SONDE_COL_MODE:
-		return SONDE_NR_MODES;
+		return QUERY_NR_MODES;
 	case SONDE_COL_BOOL:
 		return 2;
 	default:
@@ -196,8 +197,8 @@ static int64_t nr_rows_of(const struct sonde_run *run, enum sonde_column_type ty
 	}
 }
 
-static bool take_cell(const struct sonde_run *run, enum sonde_column_type type, const json_t *value,
-		      union sonde_cell *out)
+static bool take_cell(const struct sonde_history *history, enum sonde_column_type type,
+		      const json_t *value, union sonde_cell *out)
 {
 	if (type == SONDE_COL_STRING) {
 		out->s = json_string_value(value);
@@ -207,13 +208,13 @@ static bool take_cell(const struct sonde_run *run, enum sonde_column_type type, 
 		return false;
 	out->i = json_integer_value(value);
 	if (type == SONDE_COL_TIME)
-		return out->i == -1 ||
-		       (out->i >= sonde_run_begin(run) && out->i <= sonde_run_end(run));
-	return type == SONDE_COL_SIGNED || (out->i >= -1 && out->i < nr_rows_of(run, type));
+		return out->i == -1 || (out->i >= sonde_history_begin(history) &&
+					out->i <= sonde_history_end(history));
+	return type == SONDE_COL_SIGNED || (out->i >= -1 && out->i < nr_rows_of(history, type));
 }
 
-static bool take_rows(struct cached *c, const struct sonde_run *run, const struct sonde_analysis *a,
-		      const json_t *rows)
+static bool take_rows(struct cached *c, const struct sonde_history *history,
+		      const struct sonde_table *a, const json_t *rows)
 {
 	c->nr_rows = json_array_size(rows);
 	if (!json_is_array(rows) || c->nr_rows > CACHE_ROWS_MAX || c->nr_rows > c->total)
@@ -229,7 +230,7 @@ static bool take_rows(struct cached *c, const struct sonde_run *run, const struc
 		if (json_array_size(row) != a->nr_columns)
 			return false;
 		for (unsigned i = 0; i < a->nr_columns; i++) {
-			if (!take_cell(run, a->columns[i].type, json_array_get(row, i),
+			if (!take_cell(history, a->columns[i].type, json_array_get(row, i),
 				       &c->cells[r * a->nr_columns + i]))
 				return false;
 		}
@@ -237,33 +238,34 @@ static bool take_rows(struct cached *c, const struct sonde_run *run, const struc
 	return true;
 }
 
-static bool take_root(struct cached *c, const struct sonde_run *run, const struct sonde_analysis *a)
+static bool take_root(struct cached *c, const struct sonde_history *history,
+		      const struct sonde_table *a)
 {
 	const char *of = json_string_value(json_object_get(c->root, "of"));
 	const json_t *total = json_object_get(c->root, "total");
 	char want[TEXT_MAX];
 
-	if (!of || !describe(run, a, want) || strcmp(of, want) || !json_is_integer(total) ||
+	if (!of || !describe(history, a, want) || strcmp(of, want) || !json_is_integer(total) ||
 	    json_integer_value(total) < 0)
 		return false;
 	c->total = (size_t)json_integer_value(total);
-	return take_rows(c, run, a, json_object_get(c->root, "rows"));
+	return take_rows(c, history, a, json_object_get(c->root, "rows"));
 }
 
-bool cache_load(struct cached *out, const char *dir, const struct sonde_run *run,
-		const struct sonde_analysis *analysis)
+bool cache_load(struct cached *out, const char *dir, const struct sonde_history *history,
+		const struct sonde_table *table)
 {
 	char name[NAME_MAX];
 	size_t len = 0;
 	char *data;
 
 	*out = (struct cached){0};
-	data = name_file(run, analysis, name) ? read_file(dir, name, &len) : NULL;
+	data = name_file(history, table, name) ? read_file(dir, name, &len) : NULL;
 	len = data ? check_sum(data, len) : 0;
 	if (len)
 		out->root = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
 	free(data);
-	if (out->root && take_root(out, run, analysis))
+	if (out->root && take_root(out, history, table))
 		return true;
 	cached_release(out);
 	return false;
@@ -278,13 +280,13 @@ void cached_release(struct cached *c)
 
 /* ---- writing ------------------------------------------------------------------------------- */
 
-static json_t *row_of(const struct sonde_facts *f, size_t row)
+static json_t *row_of(const struct sonde_rows *f, size_t row)
 {
-	const struct sonde_analysis *a = sonde_facts_analysis(f);
+	const struct sonde_table *a = sonde_rows_table(f);
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < a->nr_columns; i++) {
-		union sonde_cell cell = sonde_facts_cell(f, row, i);
+		union sonde_cell cell = sonde_rows_cell(f, row, i);
 
 		/* Text that is no UTF-8 makes the row incomplete, and with it the file. */
 		if (a->columns[i].type == SONDE_COL_STRING)
@@ -299,14 +301,14 @@ static json_t *row_of(const struct sonde_facts *f, size_t row)
 }
 
 /* The first line; NULL: no memory, or it cannot be written so. */
-static char *make_text(const struct sonde_run *run, const struct sonde_facts *f)
+static char *make_text(const struct sonde_history *history, const struct sonde_rows *f)
 {
-	const struct sonde_analysis *a = sonde_facts_analysis(f);
-	size_t nr = sonde_facts_nr_rows(f);
+	const struct sonde_table *a = sonde_rows_table(f);
+	size_t nr = sonde_rows_nr(f);
 	char of[TEXT_MAX], *text = NULL;
 	json_t *rows, *root;
 
-	if (!describe(run, a, of))
+	if (!describe(history, a, of))
 		return NULL;
 	rows = json_array();
 	for (size_t r = 0; r < nr && r < CACHE_ROWS_MAX; r++) {
@@ -341,15 +343,15 @@ static void write_file(int dir, const char *name, const char *text, size_t len)
 		unlinkat(dir, part, 0);
 }
 
-void cache_save(const char *dir, const struct sonde_run *run, const struct sonde_facts *facts)
+void cache_save(const char *dir, const struct sonde_history *history, const struct sonde_rows *rows)
 {
 	char name[NAME_MAX], *text;
 	size_t len;
 	int at;
 
-	if (!sonde_run_complete(run) || !name_file(run, sonde_facts_analysis(facts), name))
+	if (!sonde_history_complete(history) || !name_file(history, sonde_rows_table(rows), name))
 		return;
-	text = make_text(run, facts);
+	text = make_text(history, rows);
 	len = text ? strlen(text) : 0;
 	at = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (len && at >= 0 && len + SUM_CHARS + 2 <= CACHE_FILE_MAX) {

@@ -4,7 +4,7 @@
 #include "serve/api/api.h"
 #include "report/buckets.h"
 #include "serve/api/page.h"
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 #include "sonde/sonde.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 struct html {
 	FILE *out;
-	struct sonde_run *run;
+	struct sonde_history *history;
 	int64_t begin, end;
 	struct error *err;
 	struct request *request; /* owned */
@@ -40,8 +40,8 @@ static int add_answer(struct html *h, const char *name, const char *key)
 	int ret = 0;
 
 	request_name(h->request, name);
-	endpoint_answer_part(endpoint_find(name), h->run, &h->kept, sonde_run_path(h->run),
-			     h->begin, h->end, h->request, &reply);
+	endpoint_answer_part(endpoint_find(name), h->history, &h->kept,
+			     sonde_history_path(h->history), h->begin, h->end, h->request, &reply);
 	if (reply.status != 200) {
 		ret = fail(h->err, -EINVAL, "%s: %.*s", key, (int)reply.len_bytes,
 			   reply.body ? reply.body : "");
@@ -70,10 +70,10 @@ static int add_table(struct html *h, const char *name, int64_t nr)
 	return ret;
 }
 
-static int add_facts(struct html *h)
+static int add_table_rows(struct html *h)
 {
 	unsigned nr;
-	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+	const struct sonde_table *const *list = sonde_tables(&nr);
 	int ret = 0;
 
 	for (unsigned i = 0; i < nr && !ret; i++) {
@@ -108,12 +108,12 @@ static int add_rows(struct html *h)
 	static const char *const names[] = {"runs", "state", "task"};
 	int ret = 0;
 
-	for (int64_t row = 0; row < sonde_nr_cpus(h->run) && !ret; row++) {
+	for (int64_t row = 0; row < sonde_nr_cpus(h->history) && !ret; row++) {
 		for (unsigned i = 0; i < 3 && !ret; i++)
-			ret = add_changes(h, sonde_attr_of_cpu(h->run, row, names[i]));
+			ret = add_changes(h, sonde_attr_of_cpu(h->history, row, names[i]));
 	}
-	for (int64_t row = 0; row < sonde_nr_threads(h->run) && !ret; row++)
-		ret = add_changes(h, sonde_attr_of_thread(h->run, row, "state"));
+	for (int64_t row = 0; row < sonde_nr_threads(h->history) && !ret; row++)
+		ret = add_changes(h, sonde_attr_of_thread(h->history, row, "state"));
 	return ret;
 }
 
@@ -139,7 +139,7 @@ static void list_rows(char *text, size_t room, int64_t first, int64_t nr)
 /* Between all rows, in parts of as many as one question may have. */
 static int add_arrows(struct html *h)
 {
-	int64_t nr_threads = sonde_nr_threads(h->run), nr_cpus = sonde_nr_cpus(h->run);
+	int64_t nr_threads = sonde_nr_threads(h->history), nr_cpus = sonde_nr_cpus(h->history);
 	int64_t nr = nr_threads > nr_cpus ? nr_threads : nr_cpus;
 	int ret = 0;
 
@@ -173,15 +173,14 @@ static int add_exits(struct html *h)
 static int add_paths(struct html *h)
 {
 	struct sonde_error why = {0};
-	struct sonde_facts *f;
-	int column, ret = sonde_facts_get(&f, h->run, "thread_time", h->begin, h->end, &why);
+	struct sonde_rows *f;
+	int column, ret = sonde_rows_get(&f, h->history, "thread_time", h->begin, h->end, &why);
 
 	if (ret)
 		return fail(h->err, ret, "%s", why.text);
-	column = sonde_facts_column(f, "thread");
-	for (size_t row = 0; column >= 0 && row < sonde_facts_nr_rows(f) && row < PATHS_CARRIED;
-	     row++) {
-		int64_t thread = sonde_facts_cell(f, row, (unsigned)column).i;
+	column = sonde_rows_column(f, "thread");
+	for (size_t row = 0; column >= 0 && row < sonde_rows_nr(f) && row < PATHS_CARRIED; row++) {
+		int64_t thread = sonde_rows_cell(f, row, (unsigned)column).i;
 		char key[40];
 
 		if (thread < 0)
@@ -195,7 +194,7 @@ static int add_paths(struct html *h)
 		if (ret)
 			break;
 	}
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	return ret;
 }
 
@@ -218,9 +217,9 @@ static int write_answers(struct html *h)
 	int ret = add_answer(h, "model", "model");
 
 	if (!ret)
-		ret = add_table(h, "contexts", sonde_nr_contexts(h->run));
+		ret = add_table(h, "contexts", sonde_nr_contexts(h->history));
 	if (!ret)
-		ret = add_table(h, "threads", sonde_nr_threads(h->run));
+		ret = add_table(h, "threads", sonde_nr_threads(h->history));
 	if (!ret)
 		ret = add_load(h);
 	if (!ret)
@@ -230,7 +229,7 @@ static int write_answers(struct html *h)
 	if (!ret)
 		ret = add_exits(h);
 	if (!ret)
-		ret = add_facts(h);
+		ret = add_table_rows(h);
 	if (!ret)
 		ret = add_paths(h);
 	if (!ret)
@@ -238,9 +237,10 @@ static int write_answers(struct html *h)
 	return ret;
 }
 
-int html_write(FILE *out, struct sonde_run *run, int64_t begin, int64_t end, struct error *err)
+int html_write(FILE *out, struct sonde_history *history, int64_t begin, int64_t end,
+	       struct error *err)
 {
-	struct html h = {.out = out, .run = run, .begin = begin, .end = end, .err = err};
+	struct html h = {.out = out, .history = history, .begin = begin, .end = end, .err = err};
 	int ret;
 
 	if (!page_is_built())

@@ -3,7 +3,7 @@
 #define SERVE_API_HTML_H
 
 #include "base/error.h"
-#include "sonde/run.h"
+#include "sonde/history.h"
 
 #include <stdio.h>
 
@@ -15,6 +15,7 @@
  * -EINVAL: the window has more changes than a browser should be given; -ENOTSUP: the program was
  * built without the page.
  */
-int html_write(FILE *out, struct sonde_run *run, int64_t begin, int64_t end, struct error *err);
+int html_write(FILE *out, struct sonde_history *history, int64_t begin, int64_t end,
+	       struct error *err);
 
 #endif

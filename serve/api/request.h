@@ -40,7 +40,8 @@ int request_int(const struct request *r, const char *name, int64_t min, int64_t 
 int request_list(const struct request *r, const char *name, uint32_t *out, unsigned room,
 		 struct error *err);
 
-/* Two times in ns from the begin of the run, begin before end; both fit the run's length. */
+/* Two times in ns from the begin of the history, begin before end; both fit the history's length.
+ */
 int request_window(const struct request *r, int64_t length, int64_t *begin, int64_t *end,
 		   struct error *err);
 

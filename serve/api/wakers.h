@@ -8,7 +8,7 @@
 #include "model/context.h"
 
 struct sonde_context;
-struct sonde_run;
+struct sonde_history;
 
 static inline bool thread_sleeps(uint32_t state)
 {
@@ -20,7 +20,7 @@ static inline bool thread_sleeps(uint32_t state)
  * False when that is not known: a thread that runs without having been runnable may have been woken
  * unseen, and its attribute may then tell of an earlier time.
  */
-bool thread_woken_by(struct sonde_run *run, uint32_t waker, uint32_t state, int64_t at,
+bool thread_woken_by(struct sonde_history *history, uint32_t waker, uint32_t state, int64_t at,
 		     struct sonde_context *out);
 
 #endif

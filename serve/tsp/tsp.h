@@ -7,25 +7,27 @@
 /*
  * The Trace Server Protocol, version 0.6: what the trace viewers of VS Code and Theia, and any
  * program that uses tsp-typescript-client, ask of a server.  https://github.com/eclipse-cdt-cloud/
- * trace-server-protocol has its description, docs/serve.md what is told of a run.
+ * trace-server-protocol has its description, docs/serve.md what is told of a history.
  *
  *	tsp_open(&tsp, paths, nr, &err);
  *	ret = tsp_route(&route, "POST", "experiments/4f…/outputs/timeGraph/fused/states");
  *	...in a worker: tsp_answer(tsp, &route, body, len, &request, readers, &reply);
  *	tsp_close(tsp);
  *
- * A *trace* of the protocol is a run.  An *experiment* is one or more of them side by side: at the
- * start there is one for each run, and one of all runs if there are several.  Viewers may close and
- * open runs and make other experiments of them; nothing of that touches a file, and no path of a
- * request reaches the file system: a run is opened by the very path the server was given.
+ * A *trace* of the protocol is a history.  An *experiment* is one or more of them side by side: at
+ *the start there is one for each history, and one of all histories if there are several.  Viewers
+ *may close and open runs and make other experiments of them; nothing of that touches a file, and no
+ *path of a request reaches the file system: a history is opened by the very path the server was
+ *given.
  *
- * Times are ns of Unix time if all runs of an experiment know it, else of the runs' own clocks.
+ * Times are ns of Unix time if all runs of an experiment know it, else of the histories' own
+ *clocks.
  */
 struct tsp;
 
 #define TSP_BODY_MAX (256 * 1024) /* bytes of a question's body */
 #define TSP_ID_MAX 64		  /* of an experiment or an output in a path */
-#define TSP_RUNS_MAX 16		  /* that one server shows */
+#define TSP_HISTORIES_MAX 16	  /* that one server shows */
 
 struct tsp_route_row;
 

@@ -29,7 +29,7 @@ struct arrows {
 	struct tsp_call *call;
 	struct arrow *list; /* owned: room for SHOWN_MAX */
 	const struct tsp_part *part;
-	int64_t begin, end; /* of the window, in the run's time */
+	int64_t begin, end; /* of the window, in the history's time */
 	unsigned nr;
 	unsigned looked_at;
 	/* Of the attribute that is walked: what was before, and whose it is. */
@@ -75,9 +75,9 @@ static bool follow_on(const struct sonde_interval *i, void *data)
 	if (i->value) {
 		if (a->before.value && a->before.value != i->value)
 			add_arrow(a, TSP_CPU,
-				  sonde_find_cpu(a->part->run, 0, (int)a->before.value - 1),
-				  sonde_find_cpu(a->part->run, 0, (int)i->value - 1), a->before.end,
-				  i->begin, "migration");
+				  sonde_find_cpu(a->part->history, 0, (int)a->before.value - 1),
+				  sonde_find_cpu(a->part->history, 0, (int)i->value - 1),
+				  a->before.end, i->begin, "migration");
 		a->before = *i;
 	}
 	a->looked_at++;
@@ -86,19 +86,19 @@ static bool follow_on(const struct sonde_interval *i, void *data)
 
 static int add_migrations(struct arrows *a)
 {
-	struct sonde_run *run = a->part->run;
+	struct sonde_history *history = a->part->history;
 	int ret = 0;
 
-	for (int64_t row = 0; row < sonde_nr_cpus(run) && !ret && !is_full(a); row++) {
-		uint32_t attr = sonde_attr_of_cpu(run, row, "on");
+	for (int64_t row = 0; row < sonde_nr_cpus(history) && !ret && !is_full(a); row++) {
+		uint32_t attr = sonde_attr_of_cpu(history, row, "on");
 		struct sonde_machine m;
 		struct sonde_cpu cpu;
 
-		if (attr == SONDE_NO_ATTR || sonde_cpu_get(run, row, &cpu) ||
-		    sonde_machine_get(run, cpu.machine, &m) || m.parent)
+		if (attr == SONDE_NO_ATTR || sonde_cpu_get(history, row, &cpu) ||
+		    sonde_machine_get(history, cpu.machine, &m) || m.parent)
 			continue;
 		a->before = (struct sonde_interval){0};
-		ret = sonde_interval_walk(run, attr, a->begin, a->end, follow_on, a);
+		ret = sonde_interval_walk(history, attr, a->begin, a->end, follow_on, a);
 	}
 	return ret;
 }
@@ -113,7 +113,7 @@ static bool follow_state(const struct sonde_interval *i, void *data)
 
 	if (thread_sleeps(a->before.value) &&
 	    (i->value == THREAD_RUNNABLE || i->value == THREAD_RUNNING) && i->begin >= a->begin &&
-	    thread_woken_by(a->part->run, a->waker, i->value, i->begin, &x))
+	    thread_woken_by(a->part->history, a->waker, i->value, i->begin, &x))
 		add_arrow(a, TSP_THREAD, x.thread, a->row, i->begin, i->begin, "wakeup");
 	a->before = *i;
 	a->looked_at++;
@@ -122,17 +122,17 @@ static bool follow_state(const struct sonde_interval *i, void *data)
 
 static int add_thread_wakes(struct arrows *a)
 {
-	struct sonde_run *run = a->part->run;
+	struct sonde_history *history = a->part->history;
 	int ret = 0;
 
-	for (a->row = 0; a->row < sonde_nr_threads(run) && !ret && !is_full(a); a->row++) {
-		uint32_t state = sonde_attr_of_thread(run, a->row, "state");
+	for (a->row = 0; a->row < sonde_nr_threads(history) && !ret && !is_full(a); a->row++) {
+		uint32_t state = sonde_attr_of_thread(history, a->row, "state");
 
-		a->waker = sonde_attr_of_thread(run, a->row, "waker");
+		a->waker = sonde_attr_of_thread(history, a->row, "waker");
 		if (state == SONDE_NO_ATTR || a->waker == SONDE_NO_ATTR)
 			continue;
 		a->before = (struct sonde_interval){0};
-		ret = sonde_interval_walk(run, state, a->begin, a->end, follow_state, a);
+		ret = sonde_interval_walk(history, state, a->begin, a->end, follow_state, a);
 	}
 	return ret;
 }
@@ -140,14 +140,15 @@ static int add_thread_wakes(struct arrows *a)
 /* ---- what analyses tell -------------------------------------------------------------------- */
 
 /* From who lost the CPU to who had it. */
-static void add_preemption(struct arrows *a, const struct sonde_facts *f, size_t row)
+static void add_preemption(struct arrows *a, const struct sonde_rows *f, size_t row)
 {
 	int64_t at = tsp_cell(f, row, "at").i, vcpu = tsp_cell(f, row, "vcpu").i;
 	int64_t culprit = tsp_cell(f, row, "culprit").i;
 	struct sonde_thread t;
 	struct sonde_cpu cpu;
 
-	if (sonde_thread_get(a->part->run, culprit, &t) || sonde_cpu_get(a->part->run, vcpu, &cpu))
+	if (sonde_thread_get(a->part->history, culprit, &t) ||
+	    sonde_cpu_get(a->part->history, vcpu, &cpu))
 		return;
 	if (a->call->output.kind == TSP_VCPUS)
 		add_arrow(a, TSP_CPU, vcpu, t.vcpu, at, at, "preemption");
@@ -156,7 +157,7 @@ static void add_preemption(struct arrows *a, const struct sonde_facts *f, size_t
 }
 
 /* From the vCPU that sent the interrupt. */
-static void add_vcpu_wake(struct arrows *a, const struct sonde_facts *f, size_t row)
+static void add_vcpu_wake(struct arrows *a, const struct sonde_rows *f, size_t row)
 {
 	int64_t until = tsp_cell(f, row, "until").i;
 
@@ -165,19 +166,19 @@ static void add_vcpu_wake(struct arrows *a, const struct sonde_facts *f, size_t 
 			  until, "wakeup");
 }
 
-static int add_facts(struct arrows *a, const char *name,
-		     void (*add)(struct arrows *a, const struct sonde_facts *f, size_t row),
-		     struct error *err)
+static int add_table_rows(struct arrows *a, const char *name,
+			  void (*add)(struct arrows *a, const struct sonde_rows *f, size_t row),
+			  struct error *err)
 {
 	struct sonde_error why = {0};
-	struct sonde_facts *f;
-	int ret = sonde_facts_get(&f, a->part->run, name, a->begin, a->end, &why);
+	struct sonde_rows *f;
+	int ret = sonde_rows_get(&f, a->part->history, name, a->begin, a->end, &why);
 
 	if (ret)
 		return fail(err, ret, "%s", why.text);
-	for (size_t row = 0; row < sonde_facts_nr_rows(f) && !is_full(a); row++)
+	for (size_t row = 0; row < sonde_rows_nr(f) && !is_full(a); row++)
 		add(a, f, row);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	return 0;
 }
 
@@ -192,9 +193,9 @@ static int add_part(struct arrows *a, struct error *err)
 	if (ret)
 		return fail(err, ret, "cannot read the history: %s", strerror(-ret));
 	if (a->call->output.kind == TSP_VCPUS && !is_full(a))
-		ret = add_facts(a, "wait_list", add_vcpu_wake, err);
+		ret = add_table_rows(a, "wait_list", add_vcpu_wake, err);
 	if (a->call->output.kind != TSP_FUSED && !ret && !is_full(a))
-		ret = add_facts(a, "preemption_list", add_preemption, err);
+		ret = add_table_rows(a, "preemption_list", add_preemption, err);
 	return ret;
 }
 

@@ -4,7 +4,7 @@
 
 #include "serve/tsp/tsp.h"
 #include "serve/tsp/tsp_query.h"
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 
 /* What the answers of serve/tsp_*.c share; nobody else includes this. */
 
@@ -16,24 +16,24 @@
 struct tsp_experiment {
 	char uuid[TSP_UUID_CHARS + 1]; /* "" = this place is free */
 	char name[TSP_NAME_MAX];
-	unsigned runs[TSP_RUNS_MAX];
-	unsigned nr_runs;
+	unsigned histories[TSP_HISTORIES_MAX];
+	unsigned nr_histories;
 	int64_t nr_events; /* counted so far */
 	bool counted;	   /* to the end, or they cannot be read */
 };
 
-/* A run as part of an experiment. */
+/* A history as part of an experiment. */
 struct tsp_part {
-	struct sonde_run *run; /* the worker's */
+	struct sonde_history *history; /* the worker's */
 	const char *path;
-	int64_t begin, end; /* of the run */
-	int64_t offset;	    /* add to a time of the run */
+	int64_t begin, end; /* of the history */
+	int64_t offset;	    /* add to a time of the history */
 	int64_t first_id;   /* of its entries */
 };
 
 /* An experiment as a worker sees it. */
 struct tsp_view {
-	struct tsp_part parts[TSP_RUNS_MAX];
+	struct tsp_part parts[TSP_HISTORIES_MAX];
 	unsigned nr;
 	int64_t begin, end; /* of all, in the experiment's time */
 	bool unix_time;
@@ -46,7 +46,7 @@ enum tsp_output_kind {
 	TSP_CPU_USE, /* charts */
 	TSP_EXIT_RATE,
 	TSP_EVENTS, /* tables */
-	TSP_FACTS,
+	TSP_ROWS,
 	TSP_STATISTICS, /* trees of numbers */
 };
 
@@ -55,7 +55,7 @@ struct tsp_output {
 	enum tsp_output_kind kind;
 	const char *type; /* of the protocol */
 	const char *name, *help;
-	const struct sonde_analysis *analysis; /* facts and statistics */
+	const struct sonde_table *table; /* rows and statistics */
 };
 
 struct tsp_call {
@@ -66,7 +66,7 @@ struct tsp_call {
 	const struct request *request; /* parameters of the URL */
 	struct json json;
 	struct tsp_experiment experiment; /* when the path names one, */
-	struct tsp_view view;		  /* and of its runs; */
+	struct tsp_view view;		  /* and of its histories; */
 	struct tsp_output output;	  /* likewise */
 	const char *status;		  /* of an answer with a model */
 	char message[520];
@@ -94,19 +94,19 @@ void tsp_note_events(struct tsp *tsp, const char *uuid, int64_t nr, bool all);
 /* ---- times: tsp_view.c --------------------------------------------------------------------- */
 
 /* Runs (indices) side by side. */
-int tsp_view_of(struct tsp_view *v, const struct readers *readers, const unsigned *runs,
+int tsp_view_of(struct tsp_view *v, const struct readers *readers, const unsigned *histories,
 		unsigned nr, struct error *err);
 
 /* Fills c->view from c->experiment. */
 int tsp_view_init(struct tsp_call *c, struct error *err);
 
-/* A time of the run in the experiment's; what sticks out of the run is cut off. */
+/* A time of the history in the experiment's; what sticks out of the history is cut off. */
 int64_t tsp_time(const struct tsp_part *p, int64_t t);
 
 /* The other way, not cut off. */
 int64_t tsp_run_time(const struct tsp_part *p, int64_t t);
 
-/* The part of [from, to), in the experiment's time, that lies in the run; false: none does. */
+/* The part of [from, to), in the experiment's time, that lies in the history; false: none does. */
 bool tsp_clip(const struct tsp_part *p, int64_t from, int64_t to, int64_t *begin, int64_t *end);
 
 /* ---- outputs: tsp_outputs.c ---------------------------------------------------------------- */
@@ -116,7 +116,7 @@ int tsp_find_output(const char *id, struct tsp_output *out);
 /* ---- entries: tsp_entries.c ---------------------------------------------------------------- */
 
 /*
- * An entry is a row of one of the run's tables.  It has the same number in all outputs of an
+ * An entry is a row of one of the history's tables.  It has the same number in all outputs of an
  * experiment, so that what is selected in one view is found in another.
  */
 enum tsp_entry_kind { TSP_MACHINE, TSP_CPU, TSP_PID_NS, TSP_THREAD, TSP_NR_KINDS };
@@ -130,8 +130,8 @@ struct tsp_entry {
 int64_t tsp_entry_id(const struct tsp_part *p, enum tsp_entry_kind kind, int64_t row);
 int tsp_entry_find(const struct tsp_view *v, int64_t id, struct tsp_entry *out);
 
-/* How many numbers the run's entries take. */
-int64_t tsp_nr_entries(const struct sonde_run *run);
+/* How many numbers the history's entries take. */
+int64_t tsp_nr_entries(const struct sonde_history *history);
 
 /* The attribute that a row of this output shows, SONDE_NO_ATTR when it shows none. */
 uint32_t tsp_entry_attr(enum tsp_output_kind output, const struct tsp_entry *e);
@@ -146,12 +146,12 @@ void tsp_put_style(struct json *j, const char *parent);
 void tsp_put_header(struct json *j, const char *name, const char *tooltip, const char *type);
 
 /* The key of the style of a value of an output's attribute. */
-const char *tsp_state_style(enum tsp_output_kind output, const struct sonde_run *run,
+const char *tsp_state_style(enum tsp_output_kind output, const struct sonde_history *history,
 			    uint32_t value, char *buf, size_t room);
 
 /* What that value is called. */
-void tsp_state_label(enum tsp_output_kind output, const struct sonde_run *run, uint32_t value,
-		     char *buf, size_t room);
+void tsp_state_label(enum tsp_output_kind output, const struct sonde_history *history,
+		     uint32_t value, char *buf, size_t room);
 
 /* The range of the question, and the entries it wants, sorted: all when it names none (*nr is then
  * -1).  *items is the caller's to free. */
@@ -160,7 +160,7 @@ int tsp_get_items(const struct tsp_call *c, int64_t **items, int *nr, struct err
 bool tsp_wants(const int64_t *items, int nr, int64_t id);
 
 /* A cell by the name of its column, which is one of the analysis. */
-union sonde_cell tsp_cell(const struct sonde_facts *f, size_t row, const char *column);
+union sonde_cell tsp_cell(const struct sonde_rows *f, size_t row, const char *column);
 
 /* ---- events: tsp_events.c ------------------------------------------------------------------ */
 

@@ -11,26 +11,26 @@
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-static int64_t nr_rows(const struct sonde_run *run, enum tsp_entry_kind kind)
+static int64_t nr_rows(const struct sonde_history *history, enum tsp_entry_kind kind)
 {
 	switch (kind) {
 	case TSP_MACHINE:
-		return sonde_nr_machines(run);
+		return sonde_nr_machines(history);
 	case TSP_CPU:
-		return sonde_nr_cpus(run);
+		return sonde_nr_cpus(history);
 	case TSP_PID_NS:
-		return sonde_nr_pid_ns(run);
+		return sonde_nr_pid_ns(history);
 	default:
-		return sonde_nr_threads(run);
+		return sonde_nr_threads(history);
 	}
 }
 
-int64_t tsp_nr_entries(const struct sonde_run *run)
+int64_t tsp_nr_entries(const struct sonde_history *history)
 {
 	int64_t nr = 0;
 
 	for (unsigned k = 0; k < TSP_NR_KINDS; k++)
-		nr += nr_rows(run, (enum tsp_entry_kind)k);
+		nr += nr_rows(history, (enum tsp_entry_kind)k);
 	return nr;
 }
 
@@ -39,7 +39,7 @@ int64_t tsp_entry_id(const struct tsp_part *p, enum tsp_entry_kind kind, int64_t
 	int64_t id = p->first_id + row;
 
 	for (unsigned k = 0; k < kind; k++)
-		id += nr_rows(p->run, (enum tsp_entry_kind)k);
+		id += nr_rows(p->history, (enum tsp_entry_kind)k);
 	return id;
 }
 
@@ -50,7 +50,7 @@ int tsp_entry_find(const struct tsp_view *v, int64_t id, struct tsp_entry *out)
 	for (unsigned i = 0; i < v->nr; i++) {
 		*out = (struct tsp_entry){.part = &v->parts[i]};
 		for (unsigned k = 0; k < TSP_NR_KINDS; k++) {
-			int64_t nr = nr_rows(v->parts[i].run, (enum tsp_entry_kind)k);
+			int64_t nr = nr_rows(v->parts[i].history, (enum tsp_entry_kind)k);
 
 			if (id < nr) {
 				out->kind = (enum tsp_entry_kind)k;
@@ -66,11 +66,11 @@ int tsp_entry_find(const struct tsp_view *v, int64_t id, struct tsp_entry *out)
 uint32_t tsp_entry_attr(enum tsp_output_kind output, const struct tsp_entry *e)
 {
 	if (output == TSP_FUSED && e->kind == TSP_CPU)
-		return sonde_attr_of_cpu(e->part->run, e->row, "runs");
+		return sonde_attr_of_cpu(e->part->history, e->row, "runs");
 	if (output == TSP_VCPUS && e->kind == TSP_CPU)
-		return sonde_attr_of_cpu(e->part->run, e->row, "state");
+		return sonde_attr_of_cpu(e->part->history, e->row, "state");
 	if (output == TSP_THREADS && e->kind == TSP_THREAD)
-		return sonde_attr_of_thread(e->part->run, e->row, "state");
+		return sonde_attr_of_thread(e->part->history, e->row, "state");
 	return SONDE_NO_ATTR;
 }
 
@@ -106,7 +106,7 @@ void tsp_put_machine(struct tsp_call *c, const struct tsp_part *p, int64_t machi
 	struct sonde_machine m;
 	char label[300];
 
-	sonde_machine_get(p->run, machine, &m);
+	sonde_machine_get(p->history, machine, &m);
 	begin_entry(c, p, TSP_MACHINE, machine,
 		    m.parent < 0 ? -1 : tsp_entry_id(p, TSP_MACHINE, m.parent));
 	if (m.parent < 0 && c->view.nr > 1)
@@ -124,12 +124,12 @@ static void put_cpu(struct tsp_call *c, const struct tsp_part *p, int64_t row)
 	struct sonde_cpu cpu;
 	char label[160];
 
-	sonde_cpu_get(p->run, row, &cpu);
+	sonde_cpu_get(p->history, row, &cpu);
 	begin_entry(c, p, TSP_CPU, row, tsp_entry_id(p, TSP_MACHINE, cpu.machine));
-	sonde_cpu_label(p->run, row, label, sizeof(label));
+	sonde_cpu_label(p->history, row, label, sizeof(label));
 	json_str(&c->json, NULL, label);
 	if (!fused) {
-		sonde_thread_label(p->run, cpu.host_thread, label, sizeof(label));
+		sonde_thread_label(p->history, cpu.host_thread, label, sizeof(label));
 		json_str(&c->json, NULL, cpu.host_thread < 0 ? "" : label);
 	}
 	end_entry(c, 0, true);
@@ -141,13 +141,13 @@ static void put_cpus(struct tsp_call *c, const struct tsp_part *p, unsigned mach
 	int number = INT_MIN;
 	int64_t row;
 
-	while ((row = sonde_next_cpu(p->run, machine, number)) >= 0) {
+	while ((row = sonde_next_cpu(p->history, machine, number)) >= 0) {
 		struct tsp_entry e = {p, TSP_CPU, row};
 		struct sonde_cpu cpu;
 
 		if (tsp_entry_attr(c->output.kind, &e) != SONDE_NO_ATTR)
 			put_cpu(c, p, row);
-		if (sonde_cpu_get(p->run, row, &cpu) || cpu.number == INT_MAX)
+		if (sonde_cpu_get(p->history, row, &cpu) || cpu.number == INT_MAX)
 			break;
 		number = cpu.number;
 	}
@@ -158,22 +158,22 @@ static int64_t container_parent(const struct tsp_part *p, int64_t row)
 {
 	struct sonde_pid_ns ns;
 
-	if (sonde_pid_ns_get(p->run, row, &ns))
+	if (sonde_pid_ns_get(p->history, row, &ns))
 		return -1;
-	if (ns.level && is_container(p->run, ns.parent))
+	if (ns.level && is_container(p->history, ns.parent))
 		return tsp_entry_id(p, TSP_PID_NS, ns.parent);
 	return tsp_entry_id(p, TSP_MACHINE, ns.machine);
 }
 
 static void put_containers(struct tsp_call *c, const struct tsp_part *p, unsigned nr_labels)
 {
-	for (int64_t row = 0; row < sonde_nr_pid_ns(p->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_pid_ns(p->history); row++) {
 		char label[160];
 
-		if (!is_container(p->run, row))
+		if (!is_container(p->history, row))
 			continue;
 		begin_entry(c, p, TSP_PID_NS, row, container_parent(p, row));
-		sonde_pid_ns_label(p->run, row, label, sizeof(label));
+		sonde_pid_ns_label(p->history, row, label, sizeof(label));
 		json_str(&c->json, NULL, label);
 		end_entry(c, nr_labels - 1, false);
 		json_end(&c->json);
@@ -187,7 +187,7 @@ static void put_thread(struct tsp_call *c, const struct tsp_part *p, int64_t row
 	int64_t parent = tsp_entry_id(p, TSP_MACHINE, t->machine);
 	char text[32];
 
-	if (is_container(p->run, t->pid_ns))
+	if (is_container(p->history, t->pid_ns))
 		parent = tsp_entry_id(p, TSP_PID_NS, t->pid_ns);
 	begin_entry(c, p, TSP_THREAD, row, parent);
 	json_str(j, NULL, *t->comm ? t->comm : "?");
@@ -214,11 +214,11 @@ static void put_thread(struct tsp_call *c, const struct tsp_part *p, int64_t row
 static void put_threads(struct tsp_call *c, const struct tsp_part *p,
 			const struct tsp_range *window, unsigned *nr)
 {
-	for (int64_t row = 0; row < sonde_nr_threads(p->run); row++) {
+	for (int64_t row = 0; row < sonde_nr_threads(p->history); row++) {
 		struct tsp_entry e = {p, TSP_THREAD, row};
 		struct sonde_thread t;
 
-		if (sonde_thread_get(p->run, row, &t) || !t.tid)
+		if (sonde_thread_get(p->history, row, &t) || !t.tid)
 			continue;
 		if (window && (tsp_time(p, t.begin) >= window->end ||
 			       tsp_time(p, t.end < 0 ? p->end : t.end) < window->start))
@@ -250,7 +250,7 @@ static void put_part(struct tsp_call *c, const struct tsp_part *p, const struct 
 {
 	unsigned nr_labels = c->output.kind == TSP_FUSED ? 1 : c->output.kind == TSP_VCPUS ? 2 : 3;
 
-	for (int64_t m = 0; m < sonde_nr_machines(p->run); m++) {
+	for (int64_t m = 0; m < sonde_nr_machines(p->history); m++) {
 		if (c->output.kind == TSP_FUSED && m)
 			break;
 		tsp_put_machine(c, p, m, nr_labels);

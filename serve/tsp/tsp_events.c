@@ -2,7 +2,7 @@
 /*
  * The events of an experiment as a table: line 1,234,567 is found without reading all before it.
  *
- * Events are read from the traces, merged over the runs.  They are counted once, while anybody
+ * Events are read from the traces, merged over the histories.  They are counted once, while anybody
  * asks: each question counts for a while and is then answered with what is there, and "RUNNING",
  * until all are counted.  Every few thousand events it is noted when and the how manieth event that
  * was, so that a line is found by going on from the note before it.
@@ -40,7 +40,7 @@ struct note {
 
 struct tsp_events {
 	char experiment[TSP_UUID_CHARS + 1];
-	struct feed feeds[TSP_RUNS_MAX];
+	struct feed feeds[TSP_HISTORIES_MAX];
 	unsigned nr;
 	struct note *notes; /* owned */
 	size_t nr_notes, room;
@@ -162,7 +162,7 @@ static int add_note(struct tsp_events *e, int64_t t, int64_t nr)
 static int open_feed(struct feed *f, const struct tsp_part *p, struct error *err)
 {
 	struct sonde_error why = {0};
-	int ret = sonde_run_events(&f->events, p->run, &why);
+	int ret = sonde_history_events(&f->events, p->history, &why);
 
 	f->part = *p;
 	return ret ? fail(err, ret, "%s", why.text) : 0;
@@ -276,13 +276,14 @@ static int go_to_line(void *data, int64_t index)
 	return ret ? ret : e->current ? 0 : -ENODATA;
 }
 
-/* Columns stand in the order of their ids; that of the run is left out when there is one only. */
+/* Columns stand in the order of their ids; that of the history is left out when there is one only.
+ */
 static void cell_text(void *data, unsigned column, char buf[static TSP_CELL_MAX])
 {
 	const struct tsp_events *e = data;
 	const struct feed *f = e->current;
 	const char *slash = strrchr(f->part.path, '/');
-	bool is_ns = sonde_run_ticks_are_ns(f->part.run);
+	bool is_ns = sonde_history_ticks_are_ns(f->part.history);
 
 	*buf = '\0';
 	switch (column + (e->nr == 1)) {

@@ -29,10 +29,11 @@ struct tsp_filter {
 	unsigned nr_roots;
 	bool deep;
 	uint64_t cost;
-	/* What is known of values already, 1 + their tags; of one row, or of all rows of a run. */
+	/* What is known of values already, 1 + their tags; of one row, or of all rows of a history.
+	 */
 	uint8_t *known; /* owned */
 	size_t nr_known;
-	const struct sonde_run *known_run;
+	const struct sonde_history *known_run;
 	int64_t known_row;
 };
 
@@ -54,24 +55,24 @@ struct about {
 
 static struct about find_about(enum tsp_output_kind output, const struct tsp_subject *s)
 {
-	const struct sonde_run *run = s->entry->part->run;
+	const struct sonde_history *history = s->entry->part->history;
 	struct about a = {.machine = -1, .cpu = -1, .thread = -1};
 	struct sonde_context x;
 	struct sonde_thread t;
 	struct sonde_cpu cpu;
 
-	if (output == TSP_FUSED && !sonde_context_get(run, (int64_t)s->value - 1, &x)) {
+	if (output == TSP_FUSED && !sonde_context_get(history, (int64_t)s->value - 1, &x)) {
 		a.machine = x.machine;
-		a.cpu = sonde_find_cpu(run, x.machine, x.cpu);
+		a.cpu = sonde_find_cpu(history, x.machine, x.cpu);
 		a.thread = x.thread;
 		a.mode = x.mode;
 	}
-	if (output == TSP_VCPUS && !sonde_cpu_get(run, s->entry->row, &cpu)) {
+	if (output == TSP_VCPUS && !sonde_cpu_get(history, s->entry->row, &cpu)) {
 		a.machine = cpu.machine;
 		a.cpu = s->entry->row;
 		a.thread = cpu.host_thread;
 	}
-	if (output == TSP_THREADS && !sonde_thread_get(run, s->entry->row, &t)) {
+	if (output == TSP_THREADS && !sonde_thread_get(history, s->entry->row, &t)) {
 		a.machine = t.machine;
 		a.thread = s->entry->row;
 	}
@@ -92,40 +93,40 @@ static void add_number(struct values *v, double number)
 		snprintf(v->text[v->nr++], VALUE_MAX, "%.0f", number);
 }
 
-static void add_cpu(struct values *v, const struct sonde_run *run, int64_t row)
+static void add_cpu(struct values *v, const struct sonde_history *history, int64_t row)
 {
 	char text[VALUE_MAX];
 	struct sonde_cpu cpu;
 
-	if (row < 0 || sonde_cpu_get(run, row, &cpu))
+	if (row < 0 || sonde_cpu_get(history, row, &cpu))
 		return;
-	sonde_cpu_label(run, row, text, sizeof(text));
+	sonde_cpu_label(history, row, text, sizeof(text));
 	add_text(v, text);
 	add_number(v, cpu.number);
 }
 
 /* "burn", and "burn[4711]". */
-static void add_thread(struct values *v, const struct sonde_run *run, int64_t row)
+static void add_thread(struct values *v, const struct sonde_history *history, int64_t row)
 {
 	char text[VALUE_MAX];
 	struct sonde_thread t;
 
-	if (row < 0 || sonde_thread_get(run, row, &t))
+	if (row < 0 || sonde_thread_get(history, row, &t))
 		return;
 	add_text(v, t.comm);
-	sonde_thread_label(run, row, text, sizeof(text));
+	sonde_thread_label(history, row, text, sizeof(text));
 	add_text(v, text);
 }
 
-static void add_process(struct values *v, struct sonde_run *run, int64_t row, int64_t at)
+static void add_process(struct values *v, struct sonde_history *history, int64_t row, int64_t at)
 {
 	struct sonde_thread t, first;
 	int64_t main;
 
-	if (row < 0 || sonde_thread_get(run, row, &t) || t.pid < 0)
+	if (row < 0 || sonde_thread_get(history, row, &t) || t.pid < 0)
 		return;
-	main = sonde_find_thread(run, t.machine, t.pid, at);
-	if (main >= 0 && !sonde_thread_get(run, main, &first))
+	main = sonde_find_thread(history, t.machine, t.pid, at);
+	if (main >= 0 && !sonde_thread_get(history, main, &first))
 		add_text(v, first.comm);
 	add_number(v, (double)t.pid);
 }
@@ -133,7 +134,7 @@ static void add_process(struct values *v, struct sonde_run *run, int64_t row, in
 static void get_texts(struct values *v, enum filter_field field, enum tsp_output_kind output,
 		      const struct tsp_subject *s)
 {
-	struct sonde_run *run = s->entry->part->run;
+	struct sonde_history *history = s->entry->part->history;
 	struct about a = find_about(output, s);
 	struct sonde_machine machine;
 	struct sonde_thread thread;
@@ -141,7 +142,7 @@ static void get_texts(struct values *v, enum filter_field field, enum tsp_output
 
 	switch (field) {
 	case FILTER_LABEL:
-		tsp_state_label(output, run, s->value, text, sizeof(text));
+		tsp_state_label(output, history, s->value, text, sizeof(text));
 		add_text(v, text);
 		break;
 	case FILTER_MODE:
@@ -150,32 +151,32 @@ static void get_texts(struct values *v, enum filter_field field, enum tsp_output
 		break;
 	case FILTER_ROW:
 		if (s->entry->kind == TSP_CPU)
-			sonde_cpu_label(run, s->entry->row, text, sizeof(text));
+			sonde_cpu_label(history, s->entry->row, text, sizeof(text));
 		else
-			sonde_thread_label(run, s->entry->row, text, sizeof(text));
+			sonde_thread_label(history, s->entry->row, text, sizeof(text));
 		add_text(v, text);
 		break;
 	case FILTER_MACHINE:
-		if (a.machine >= 0 && !sonde_machine_get(run, a.machine, &machine))
+		if (a.machine >= 0 && !sonde_machine_get(history, a.machine, &machine))
 			add_text(v, machine.name);
 		break;
 	case FILTER_CPU:
-		add_cpu(v, run, a.cpu);
+		add_cpu(v, history, a.cpu);
 		break;
 	case FILTER_THREAD:
-		add_thread(v, run, a.thread);
+		add_thread(v, history, a.thread);
 		break;
 	case FILTER_PROCESS:
-		add_process(v, run, a.thread, s->begin);
+		add_process(v, history, a.thread, s->begin);
 		break;
 	case FILTER_CONTAINER:
 		if (a.thread >= 0)
-			container_text(run, a.thread, text, sizeof(text));
+			container_text(history, a.thread, text, sizeof(text));
 		add_text(v, text);
 		break;
 	case FILTER_TID:
 	case FILTER_PID:
-		if (a.thread < 0 || sonde_thread_get(run, a.thread, &thread))
+		if (a.thread < 0 || sonde_thread_get(history, a.thread, &thread))
 			break;
 		if (field == FILTER_TID || thread.pid >= 0)
 			add_number(v, (double)(field == FILTER_TID ? thread.tid : thread.pid));
@@ -306,8 +307,8 @@ static bool is_of_one_row(const struct tsp_filter *f)
 /* Where the answer for a value is kept, NULL: it cannot be. */
 static uint8_t *find_known(struct tsp_filter *f, const struct tsp_subject *s)
 {
-	const struct sonde_run *run = s->entry->part->run;
-	size_t nr = f->output == TSP_FUSED ? (size_t)sonde_nr_contexts(run) + 1 : 256;
+	const struct sonde_history *history = s->entry->part->history;
+	size_t nr = f->output == TSP_FUSED ? (size_t)sonde_nr_contexts(history) + 1 : 256;
 
 	if (f->tree.uses_times || s->value >= nr)
 		return NULL;
@@ -315,10 +316,10 @@ static uint8_t *find_known(struct tsp_filter *f, const struct tsp_subject *s)
 		free(f->known);
 		f->known = calloc(nr, 1);
 		f->nr_known = f->known ? nr : 0;
-	} else if (f->known_run != run || (is_of_one_row(f) && f->known_row != s->entry->row)) {
+	} else if (f->known_run != history || (is_of_one_row(f) && f->known_row != s->entry->row)) {
 		memset(f->known, 0, nr);
 	}
-	f->known_run = run;
+	f->known_run = history;
 	f->known_row = s->entry->row;
 	return f->known ? &f->known[s->value] : NULL;
 }

@@ -33,7 +33,7 @@
 
 struct tsp_filter;
 
-/* A state; times are the run's. */
+/* A state; times are the history's. */
 struct tsp_subject {
 	const struct tsp_entry *entry;
 	uint32_t value;

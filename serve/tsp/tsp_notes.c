@@ -31,13 +31,13 @@ const char *tsp_category_name(enum tsp_category category)
 struct visit {
 	struct tsp_call *call;
 	const struct tsp_part *part;
-	int64_t begin, end; /* in the run's time */
+	int64_t begin, end; /* in the history's time */
 	bool (*each)(const struct tsp_note *note, void *data);
 	void *data;
 	bool stopped;
 };
 
-/* [from, to) in the run's time. */
+/* [from, to) in the history's time. */
 static void tell(struct visit *v, enum tsp_category category, int64_t entry, int64_t from,
 		 int64_t to, const char *label)
 {
@@ -58,7 +58,7 @@ static void tell(struct visit *v, enum tsp_category category, int64_t entry, int
 
 static int64_t machine_entry(const struct visit *v, int64_t machine)
 {
-	if (machine < 0 || machine >= sonde_nr_machines(v->part->run))
+	if (machine < 0 || machine >= sonde_nr_machines(v->part->history))
 		return -1;
 	if (v->call->output.kind == TSP_FUSED)
 		machine = 0;
@@ -71,7 +71,7 @@ static int64_t cpu_entry(const struct visit *v, int64_t machine, int64_t cpu)
 	struct tsp_entry e = {v->part, TSP_CPU, -1};
 
 	if (machine >= 0 && cpu >= 0)
-		e.row = sonde_find_cpu(v->part->run, (unsigned)machine, (int)cpu);
+		e.row = sonde_find_cpu(v->part->history, (unsigned)machine, (int)cpu);
 	if (e.row >= 0 && tsp_entry_attr(v->call->output.kind, &e) != SONDE_NO_ATTR)
 		return tsp_entry_id(v->part, TSP_CPU, e.row);
 	return machine_entry(v, machine);
@@ -79,7 +79,7 @@ static int64_t cpu_entry(const struct visit *v, int64_t machine, int64_t cpu)
 
 /* ---- marks --------------------------------------------------------------------------------- */
 
-static void tell_mark(struct visit *v, const struct sonde_facts *f, size_t row)
+static void tell_mark(struct visit *v, const struct sonde_rows *f, size_t row)
 {
 	int64_t at = tsp_cell(f, row, "at").i, length = tsp_cell(f, row, "length").i;
 	int64_t machine = tsp_cell(f, row, "machine").i, thread = tsp_cell(f, row, "thread").i;
@@ -96,17 +96,17 @@ static void tell_mark(struct visit *v, const struct sonde_facts *f, size_t row)
 static int tell_marks(struct visit *v, struct error *err)
 {
 	struct sonde_error why = {0};
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 	int ret;
 
-	if (!sonde_nr_marks(v->part->run))
+	if (!sonde_nr_marks(v->part->history))
 		return 0;
-	ret = sonde_facts_get(&f, v->part->run, "mark", v->begin, v->end, &why);
+	ret = sonde_rows_get(&f, v->part->history, "mark", v->begin, v->end, &why);
 	if (ret)
 		return fail(err, ret, "%s", why.text);
-	for (size_t row = 0; row < sonde_facts_nr_rows(f) && !v->stopped; row++)
+	for (size_t row = 0; row < sonde_rows_nr(f) && !v->stopped; row++)
 		tell_mark(v, f, row);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	return 0;
 }
 
@@ -114,11 +114,11 @@ static int tell_marks(struct visit *v, struct error *err)
 
 static void tell_losses(struct visit *v)
 {
-	for (int64_t row = 0; row < sonde_nr_losses(v->part->run) && !v->stopped; row++) {
+	for (int64_t row = 0; row < sonde_nr_losses(v->part->history) && !v->stopped; row++) {
 		char text[80], count[UNIT_TEXT];
 		struct sonde_loss loss;
 
-		sonde_loss_get(v->part->run, row, &loss);
+		sonde_loss_get(v->part->history, row, &loss);
 		if (loss.events < 0)
 			snprintf(text, sizeof(text), "events were lost, nobody counted them");
 		else
@@ -131,13 +131,13 @@ static void tell_losses(struct visit *v)
 
 static void tell_clocks(struct visit *v)
 {
-	for (int64_t row = 0; row < sonde_nr_clocks(v->part->run) && !v->stopped; row++) {
+	for (int64_t row = 0; row < sonde_nr_clocks(v->part->history) && !v->stopped; row++) {
 		char text[300], bound[UNIT_TEXT];
 		struct sonde_machine m;
 		struct sonde_clock clock;
 
-		if (sonde_clock_get(v->part->run, row, &clock) || !clock.bound_ns ||
-		    sonde_machine_get(v->part->run, clock.machine, &m))
+		if (sonde_clock_get(v->part->history, row, &clock) || !clock.bound_ns ||
+		    sonde_machine_get(v->part->history, clock.machine, &m))
 			continue;
 		if (clock.bound_ns < 0)
 			snprintf(text, sizeof(text), "%s: nothing limits its clock's error",
@@ -145,7 +145,7 @@ static void tell_clocks(struct visit *v)
 		else
 			snprintf(text, sizeof(text), "%s: wrong by at most %s", m.name,
 				 unit_length(bound, clock.bound_ns,
-					     sonde_run_ticks_are_ns(v->part->run)));
+					     sonde_history_ticks_are_ns(v->part->history)));
 		tell(v, TSP_CLOCKS, machine_entry(v, clock.machine), clock.from, clock.to, text);
 	}
 }

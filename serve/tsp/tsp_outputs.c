@@ -29,22 +29,22 @@ static const char *const statistics[] = {"machine_time", "vcpu_time", "container
 
 /* "table.NAME" or "statistics.NAME". */
 static void make_output(struct tsp_output *out, enum tsp_output_kind kind,
-			const struct sonde_analysis *a)
+			const struct sonde_table *a)
 {
 	*out = (struct tsp_output){
 		.kind = kind,
-		.type = kind == TSP_FACTS ? "TABLE" : "DATA_TREE",
+		.type = kind == TSP_ROWS ? "TABLE" : "DATA_TREE",
 		.name = a->title,
 		.help = a->help,
-		.analysis = a,
+		.table = a,
 	};
-	snprintf(out->id, sizeof(out->id), "%s%s", kind == TSP_FACTS ? FACTS : STATISTICS, a->name);
+	snprintf(out->id, sizeof(out->id), "%s%s", kind == TSP_ROWS ? FACTS : STATISTICS, a->name);
 }
 
-static const struct sonde_analysis *find_analysis(const char *name)
+static const struct sonde_table *find_table(const char *name)
 {
 	unsigned nr;
-	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+	const struct sonde_table *const *list = sonde_tables(&nr);
 
 	for (unsigned i = 0; i < nr; i++) {
 		if (!strcmp(list[i]->name, name))
@@ -64,8 +64,8 @@ static bool has_statistics(const char *name)
 
 int tsp_find_output(const char *id, struct tsp_output *out)
 {
-	const struct sonde_analysis *a = NULL;
-	enum tsp_output_kind kind = TSP_FACTS;
+	const struct sonde_table *a = NULL;
+	enum tsp_output_kind kind = TSP_ROWS;
 
 	for (unsigned i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
 		if (!strcmp(fixed[i].id, id)) {
@@ -74,10 +74,10 @@ int tsp_find_output(const char *id, struct tsp_output *out)
 		}
 	}
 	if (!strncmp(id, FACTS, strlen(FACTS))) {
-		a = find_analysis(id + strlen(FACTS));
+		a = find_table(id + strlen(FACTS));
 	} else if (!strncmp(id, STATISTICS, strlen(STATISTICS)) &&
 		   has_statistics(id + strlen(STATISTICS))) {
-		a = find_analysis(id + strlen(STATISTICS));
+		a = find_table(id + strlen(STATISTICS));
 		kind = TSP_STATISTICS;
 	}
 	if (!a)
@@ -101,18 +101,18 @@ int tsp_outputs(struct tsp_call *c, struct error *err)
 	struct json *j = &c->json;
 	struct tsp_output o;
 	unsigned nr;
-	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+	const struct sonde_table *const *list = sonde_tables(&nr);
 
 	(void)err;
 	json_begin_array(j, NULL);
 	for (unsigned i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
 		put_output(j, &fixed[i]);
 	for (unsigned i = 0; i < sizeof(statistics) / sizeof(*statistics); i++) {
-		make_output(&o, TSP_STATISTICS, find_analysis(statistics[i]));
+		make_output(&o, TSP_STATISTICS, find_table(statistics[i]));
 		put_output(j, &o);
 	}
 	for (unsigned i = 0; i < nr; i++) {
-		make_output(&o, TSP_FACTS, list[i]);
+		make_output(&o, TSP_ROWS, list[i]);
 		put_output(j, &o);
 	}
 	json_end(j);

@@ -47,9 +47,9 @@ static const char *trace_name(const struct tsp *tsp, unsigned i)
 
 /* With the lock held.  NULL: no room. */
 static struct tsp_experiment *add_experiment(struct tsp *tsp, const char *name,
-					     const unsigned *runs, unsigned nr_runs)
+					     const unsigned *histories, unsigned nr_histories)
 {
-	char text[TSP_NAME_MAX + TSP_RUNS_MAX * 4] = "";
+	char text[TSP_NAME_MAX + TSP_HISTORIES_MAX * 4] = "";
 	size_t used = 0;
 
 	for (unsigned i = 0; i < TSP_EXPERIMENTS_MAX; i++) {
@@ -57,11 +57,12 @@ static struct tsp_experiment *add_experiment(struct tsp *tsp, const char *name,
 
 		if (*x->uuid)
 			continue;
-		*x = (struct tsp_experiment){.nr_runs = nr_runs};
+		*x = (struct tsp_experiment){.nr_histories = nr_histories};
 		snprintf(x->name, sizeof(x->name), "%s", name);
-		for (unsigned r = 0; r < nr_runs; r++) {
-			x->runs[r] = runs[r];
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%u/", runs[r]);
+		for (unsigned r = 0; r < nr_histories; r++) {
+			x->histories[r] = histories[r];
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%u/",
+						 histories[r]);
 		}
 		/* Last, and told apart by its colon: a name may hold "/1", too. */
 		snprintf(text + used, sizeof(text) - used, ":%s", x->name);
@@ -73,17 +74,17 @@ static struct tsp_experiment *add_experiment(struct tsp *tsp, const char *name,
 
 int tsp_open(struct tsp **out, const char *const *paths, unsigned nr, struct error *err)
 {
-	unsigned all[TSP_RUNS_MAX];
+	unsigned all[TSP_HISTORIES_MAX];
 	struct tsp *tsp;
 
 	*out = NULL;
-	if (nr > TSP_RUNS_MAX)
-		return fail(err, -EINVAL, "more than %d histories at a time", TSP_RUNS_MAX);
+	if (nr > TSP_HISTORIES_MAX)
+		return fail(err, -EINVAL, "more than %d histories at a time", TSP_HISTORIES_MAX);
 	tsp = calloc(1, sizeof(*tsp));
 	if (!tsp)
 		return fail(err, -ENOMEM, "out of memory");
 	pthread_mutex_init(&tsp->lock, NULL);
-	pthread_mutex_init(&tsp->facts_lock, NULL);
+	pthread_mutex_init(&tsp->rows_lock, NULL);
 	pthread_mutex_init(&tsp->events_lock, NULL);
 	tsp->paths = paths;
 	tsp->nr = nr;
@@ -103,10 +104,10 @@ void tsp_close(struct tsp *tsp)
 {
 	if (!tsp)
 		return;
-	tsp_facts_release(tsp);
+	tsp_rows_release(tsp);
 	tsp_events_free(tsp->events);
 	pthread_mutex_destroy(&tsp->lock);
-	pthread_mutex_destroy(&tsp->facts_lock);
+	pthread_mutex_destroy(&tsp->rows_lock);
 	pthread_mutex_destroy(&tsp->events_lock);
 	free(tsp);
 }
@@ -141,8 +142,8 @@ void tsp_note_events(struct tsp *tsp, const char *uuid, int64_t nr, bool all)
 	if (x) {
 		x->nr_events = nr;
 		x->counted = all;
-		if (all && x->nr_runs == 1)
-			tsp->traces[x->runs[0]].nr_events = nr;
+		if (all && x->nr_histories == 1)
+			tsp->traces[x->histories[0]].nr_events = nr;
 	}
 	pthread_mutex_unlock(&tsp->lock);
 }
@@ -159,17 +160,19 @@ static int find_trace(struct tsp *tsp, const char *uuid)
 
 /* ---- traces -------------------------------------------------------------------------------- */
 
-static void put_properties(struct json *j, struct sonde_run *run, bool unix_time)
+static void put_properties(struct json *j, struct sonde_history *history, bool unix_time)
 {
 	struct sonde_machine m;
 
 	json_begin_object(j, "properties");
 	json_str(j, "times",
-		 unix_time		       ? "Unix time, ns"
-		 : sonde_run_ticks_are_ns(run) ? "the physical machine's own clock, ns"
-					       : "cycles of the physical machine's counter");
-	json_str(j, "complete", sonde_run_complete(run) ? "yes" : "no: its writer was stopped");
-	for (int64_t row = 0; !sonde_machine_get(run, row, &m); row++) {
+		 unix_time ? "Unix time, ns"
+		 : sonde_history_ticks_are_ns(history)
+			 ? "the physical machine's own clock, ns"
+			 : "cycles of the physical machine's counter");
+	json_str(j, "complete",
+		 sonde_history_complete(history) ? "yes" : "no: its writer was stopped");
+	for (int64_t row = 0; !sonde_machine_get(history, row, &m); row++) {
 		char key[300], text[300];
 
 		snprintf(key, sizeof(key), "machine %lld: %s", (long long)row, m.name);
@@ -194,7 +197,7 @@ static void put_trace(struct tsp_call *c, const char *key, unsigned i, const str
 	json_int(j, "start", p->begin + p->offset);
 	json_int(j, "end", p->end + p->offset);
 	json_str(j, "indexingStatus", "COMPLETED");
-	put_properties(j, p->run, unix_time);
+	put_properties(j, p->history, unix_time);
 	json_end(j);
 }
 
@@ -235,8 +238,8 @@ int tsp_trace(struct tsp_call *c, struct error *err)
 	return ret;
 }
 
-/* The run that is meant by a path, exactly as it was given or as it is from the root on; -1.  Only
- * texts are compared. */
+/* The history that is meant by a path, exactly as it was given or as it is from the root on; -1.
+ * Only texts are compared. */
 static int find_path(const struct tsp *tsp, const char *uri)
 {
 	if (!strncmp(uri, "file://", 7))
@@ -281,8 +284,8 @@ static bool is_used(const struct tsp *tsp, unsigned trace)
 	for (unsigned i = 0; i < TSP_EXPERIMENTS_MAX; i++) {
 		const struct tsp_experiment *x = &tsp->experiments[i];
 
-		for (unsigned r = 0; *x->uuid && r < x->nr_runs; r++) {
-			if (x->runs[r] == trace)
+		for (unsigned r = 0; *x->uuid && r < x->nr_histories; r++) {
+			if (x->histories[r] == trace)
 				return true;
 		}
 	}
@@ -314,7 +317,7 @@ static int put_experiment(struct tsp_call *c, const struct tsp_experiment *x, st
 {
 	struct json *j = &c->json;
 	struct tsp_view v;
-	int ret = tsp_view_of(&v, c->readers, x->runs, x->nr_runs, err);
+	int ret = tsp_view_of(&v, c->readers, x->histories, x->nr_histories, err);
 
 	if (ret)
 		return ret;
@@ -326,8 +329,8 @@ static int put_experiment(struct tsp_call *c, const struct tsp_experiment *x, st
 	json_int(j, "end", v.end);
 	json_str(j, "indexingStatus", x->counted ? "COMPLETED" : "RUNNING");
 	json_begin_array(j, "traces");
-	for (unsigned i = 0; i < x->nr_runs; i++)
-		put_trace(c, NULL, x->runs[i], &v.parts[i], v.unix_time);
+	for (unsigned i = 0; i < x->nr_histories; i++)
+		put_trace(c, NULL, x->histories[i], &v.parts[i], v.unix_time);
 	json_end(j);
 	json_end(j);
 	return 0;
@@ -364,8 +367,9 @@ int tsp_experiment(struct tsp_call *c, struct error *err)
 	return ret;
 }
 
-/* The runs whose traces are named.  With the lock held. */
-static int get_runs(struct tsp_call *c, unsigned runs[static TSP_RUNS_MAX], struct error *err)
+/* The histories whose traces are named.  With the lock held. */
+static int get_runs(struct tsp_call *c, unsigned histories[static TSP_HISTORIES_MAX],
+		    struct error *err)
 {
 	const char *uuid;
 	unsigned nr = 0;
@@ -375,13 +379,13 @@ static int get_runs(struct tsp_call *c, unsigned runs[static TSP_RUNS_MAX], stru
 
 		if (i < 0)
 			return fail(err, -ENOENT, "there is no such trace: %s", uuid);
-		if (nr == TSP_RUNS_MAX)
-			return fail(err, -EINVAL, "more than %d traces", TSP_RUNS_MAX);
+		if (nr == TSP_HISTORIES_MAX)
+			return fail(err, -EINVAL, "more than %d traces", TSP_HISTORIES_MAX);
 		for (unsigned k = 0; k < nr; k++) {
-			if (runs[k] == (unsigned)i)
+			if (histories[k] == (unsigned)i)
 				return fail(err, -EINVAL, "the same trace twice");
 		}
-		runs[nr++] = (unsigned)i;
+		histories[nr++] = (unsigned)i;
 	}
 	return nr ? (int)nr : fail(err, -EINVAL, "traces names none");
 }
@@ -389,9 +393,9 @@ static int get_runs(struct tsp_call *c, unsigned runs[static TSP_RUNS_MAX], stru
 static int make_experiment(struct tsp_call *c, struct error *err)
 {
 	const char *name = tsp_query_text(c->query, "name");
-	unsigned runs[TSP_RUNS_MAX] = {0};
+	unsigned histories[TSP_HISTORIES_MAX] = {0};
 	struct tsp_experiment *x = NULL;
-	int nr = get_runs(c, runs, err);
+	int nr = get_runs(c, histories, err);
 
 	if (nr < 0)
 		return nr;
@@ -401,11 +405,11 @@ static int make_experiment(struct tsp_call *c, struct error *err)
 		if (*c->tsp->experiments[i].uuid && !strcmp(c->tsp->experiments[i].name, name))
 			x = &c->tsp->experiments[i];
 	}
-	if (x &&
-	    (x->nr_runs != (unsigned)nr || memcmp(x->runs, runs, (unsigned)nr * sizeof(*runs))))
+	if (x && (x->nr_histories != (unsigned)nr ||
+		  memcmp(x->histories, histories, (unsigned)nr * sizeof(*histories))))
 		return fail(err, -EEXIST, "another experiment has this name");
 	if (!x)
-		x = add_experiment(c->tsp, name, runs, (unsigned)nr);
+		x = add_experiment(c->tsp, name, histories, (unsigned)nr);
 	if (!x)
 		return fail(err, -ENOSPC, "there are too many experiments: remove some");
 	return put_experiment(c, x, err);

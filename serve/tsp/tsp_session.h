@@ -12,16 +12,17 @@ struct tsp_trace_state {
 	int64_t nr_events; /* 0 = not counted yet */
 };
 
-/* One answer has the facts of all its runs at the same time, and the longest unused ones make room:
- * with fewer places than runs, those of its first run would be gone when its last one's are there.
+/* One answer has the rows of all its runs at the same time, and the longest unused ones make room:
+ * with fewer places than runs, those of its first history would be gone when its last one's are
+ * there.
  */
-#define TSP_CACHED_FACTS TSP_RUNS_MAX
+#define TSP_CACHED_ROWS TSP_HISTORIES_MAX
 
-/* Facts of a whole run, kept for the next page of their table. */
-struct tsp_cached_facts {
-	struct sonde_facts *facts; /* owned */
-	const struct sonde_run *run;
-	const struct sonde_analysis *analysis;
+/* Rows of a whole history, kept for the next page of their table. */
+struct tsp_cached_rows {
+	struct sonde_rows *rows; /* owned */
+	const struct sonde_history *history;
+	const struct sonde_table *table;
 	uint64_t used; /* when: the longest unused one makes room */
 };
 
@@ -31,18 +32,18 @@ struct tsp {
 	unsigned nr;
 
 	pthread_mutex_t lock; /* of what may be opened, made and removed; held for moments */
-	struct tsp_trace_state traces[TSP_RUNS_MAX];
+	struct tsp_trace_state traces[TSP_HISTORIES_MAX];
 	struct tsp_experiment experiments[TSP_EXPERIMENTS_MAX];
 
-	pthread_mutex_t facts_lock; /* held while a table of facts is answered */
-	struct tsp_cached_facts facts[TSP_CACHED_FACTS];
-	uint64_t now; /* counts uses of .facts */
+	pthread_mutex_t rows_lock; /* held while a table of rows is answered */
+	struct tsp_cached_rows rows[TSP_CACHED_ROWS];
+	uint64_t now; /* counts uses of .rows */
 
 	pthread_mutex_t events_lock; /* held while events are counted or told */
 	struct tsp_events *events;   /* owned: of the experiment whose events were asked for last */
 };
 
-void tsp_facts_release(struct tsp *tsp);
+void tsp_rows_release(struct tsp *tsp);
 
 void tsp_events_free(struct tsp_events *events);
 

@@ -28,7 +28,7 @@ struct row {
 	struct tsp_entry entry;
 	const struct tsp_part *part;
 	uint32_t attr;
-	int64_t begin, end; /* of the window, in the run's time */
+	int64_t begin, end; /* of the window, in the history's time */
 	unsigned samples;
 	struct sonde_interval *exact; /* owned: room for samples + 1 */
 	unsigned nr_exact;
@@ -76,11 +76,11 @@ static void put_state(struct row *r, int64_t begin, int64_t end, uint32_t value,
 	json_begin_object(j, NULL);
 	json_int(j, "start", tsp_time(r->part, begin));
 	json_int(j, "end", tsp_time(r->part, end));
-	tsp_state_label(output, r->part->run, value, text, sizeof(text));
+	tsp_state_label(output, r->part->history, value, text, sizeof(text));
 	json_str(j, "label", text);
 	if (tags)
 		json_int(j, "tags", tags);
-	tsp_put_style(j, tsp_state_style(output, r->part->run, value, text, sizeof(text)));
+	tsp_put_style(j, tsp_state_style(output, r->part->history, value, text, sizeof(text)));
 	json_end(j);
 }
 
@@ -136,9 +136,9 @@ static int find_hits(struct row *r)
 	for (unsigned i = 0; i < r->samples; i++)
 		r->hits[i].tags = NOTHING;
 	r->next_hit = 0;
-	return may_walk(r)
-		       ? sonde_interval_walk(r->part->run, r->attr, r->begin, r->end, note_hit, r)
-		       : 0;
+	return may_walk(r) ? sonde_interval_walk(r->part->history, r->attr, r->begin, r->end,
+						 note_hit, r)
+			   : 0;
 }
 
 /* Puts a sample, or nothing (value 0), with what in it is better to be seen. */
@@ -185,7 +185,7 @@ static unsigned tags_of_sample(struct row *r, int64_t begin, int64_t end, uint32
 
 	if (!r->filter || !tsp_filter_uses_times(r->filter))
 		return find_tags(r, &drawn);
-	if (sonde_interval_walk(r->part->run, r->attr, begin, end, see_longest, &l) ||
+	if (sonde_interval_walk(r->part->history, r->attr, begin, end, see_longest, &l) ||
 	    !l.found.value)
 		return find_tags(r, &drawn);
 	return find_tags(r, &l.found);
@@ -219,7 +219,7 @@ static int put_states(struct row *r, struct error *err)
 
 	r->nr_exact = 0;
 	r->left_out = r->left_out_end = 0;
-	ret = sonde_interval_walk(r->part->run, r->attr, r->begin, r->end, keep_interval, r);
+	ret = sonde_interval_walk(r->part->history, r->attr, r->begin, r->end, keep_interval, r);
 	if (!ret && r->nr_exact <= r->samples) {
 		for (unsigned i = 0; i < r->nr_exact; i++)
 			put_state(r, r->exact[i].begin, r->exact[i].end, r->exact[i].value,
@@ -227,14 +227,14 @@ static int put_states(struct row *r, struct error *err)
 	} else if (!ret) {
 		ret = find_hits(r);
 		if (!ret)
-			ret = sonde_pixels_walk(r->part->run, &r->attr, 1, r->begin, r->end,
+			ret = sonde_pixels_walk(r->part->history, &r->attr, 1, r->begin, r->end,
 						r->samples, put_pixels, r);
 	}
 	put_left_out(r);
 	return ret ? fail(err, ret, "cannot read the history: %s", strerror(-ret)) : 0;
 }
 
-/* The window may stick out of the run: its samples are then fewer. */
+/* The window may stick out of the history: its samples are then fewer. */
 static unsigned samples_in(const struct tsp_range *range, unsigned nr, int64_t length)
 {
 	__int128 window = (__int128)range->end - range->start;

@@ -16,15 +16,15 @@ static void put_length(struct json *j, const struct tsp_part *p, const char *key
 {
 	char text[UNIT_TEXT];
 
-	json_str(j, key, unit_length(text, length, sonde_run_ticks_are_ns(p->run)));
+	json_str(j, key, unit_length(text, length, sonde_history_ticks_are_ns(p->history)));
 }
 
 static void put_interval(struct json *j, const struct tsp_part *p, int64_t begin, int64_t end)
 {
 	char text[UNIT_TEXT];
 
-	json_str(j, "Begin", unit_time(text, begin, sonde_run_ticks_are_ns(p->run)));
-	json_str(j, "End", unit_time(text, end, sonde_run_ticks_are_ns(p->run)));
+	json_str(j, "Begin", unit_time(text, begin, sonde_history_ticks_are_ns(p->history)));
+	json_str(j, "End", unit_time(text, end, sonde_history_ticks_are_ns(p->history)));
 	put_length(j, p, "Length", end - begin);
 }
 
@@ -32,7 +32,7 @@ static void put_thread(struct json *j, const struct tsp_part *p, const char *key
 {
 	char text[TEXT_MAX];
 
-	sonde_thread_label(p->run, row, text, sizeof(text));
+	sonde_thread_label(p->history, row, text, sizeof(text));
 	json_str(j, key, text);
 }
 
@@ -40,7 +40,7 @@ static void put_container(struct json *j, const struct tsp_part *p, const char *
 {
 	char text[TEXT_MAX];
 
-	container_text(p->run, thread, text, sizeof(text));
+	container_text(p->history, thread, text, sizeof(text));
 	if (*text)
 		json_str(j, key, text);
 }
@@ -51,7 +51,7 @@ static void frame_key(const struct tsp_part *p, const struct sonde_frame *f, con
 {
 	struct sonde_machine m = {.name = "?"};
 
-	sonde_machine_get(p->run, f->machine, &m);
+	sonde_machine_get(p->history, f->machine, &m);
 	if (f->cpu < 0)
 		snprintf(buf, room, "L%u %s%s", m.level, m.name, what);
 	else
@@ -64,10 +64,10 @@ static int put_stack(struct json *j, const struct tsp_entry *e, int64_t t)
 	struct sonde_cpu cpu;
 	struct sonde_stack s;
 	char key[TEXT_MAX], text[TEXT_MAX];
-	int ret = sonde_cpu_get(p->run, e->row, &cpu);
+	int ret = sonde_cpu_get(p->history, e->row, &cpu);
 
 	if (!ret)
-		ret = cpu.machine ? -EINVAL : sonde_stack_at(p->run, cpu.number, t, &s);
+		ret = cpu.machine ? -EINVAL : sonde_stack_at(p->history, cpu.number, t, &s);
 	if (ret)
 		return ret;
 	for (unsigned i = 0; i < s.nr; i++) {
@@ -77,7 +77,7 @@ static int put_stack(struct json *j, const struct tsp_entry *e, int64_t t)
 		put_container(j, p, key, s.frames[i].thread);
 	}
 	if (s.nr) {
-		stack_does_text(p->run, &s, s.nr - 1, text, sizeof(text));
+		stack_does_text(p->history, &s, s.nr - 1, text, sizeof(text));
 		json_str(j, "Does", text);
 	}
 	put_interval(j, p, s.begin, s.end);
@@ -90,34 +90,36 @@ static int put_stack(struct json *j, const struct tsp_entry *e, int64_t t)
 
 static int put_vcpu(struct json *j, const struct tsp_entry *e, int64_t t)
 {
-	struct sonde_run *run = e->part->run;
+	struct sonde_history *history = e->part->history;
 	struct sonde_interval state, on;
 	struct sonde_cpu cpu;
 	struct sonde_interval task;
 	char text[2 * TEXT_MAX];
-	int ret = sonde_cpu_get(run, e->row, &cpu);
+	int ret = sonde_cpu_get(history, e->row, &cpu);
 
 	if (!ret)
-		ret = sonde_interval_at(run, sonde_attr_of_cpu(run, e->row, "state"), t, &state);
+		ret = sonde_interval_at(history, sonde_attr_of_cpu(history, e->row, "state"), t,
+					&state);
 	if (ret)
 		return ret;
 	json_str(j, "State", vcpu_color(state.value)->name);
 	put_interval(j, e->part, state.begin, state.end);
 	put_thread(j, e->part, "Host thread", cpu.host_thread);
-	if (!sonde_interval_at(run, sonde_attr_of_cpu(run, e->row, "on"), t, &on) && on.value) {
+	if (!sonde_interval_at(history, sonde_attr_of_cpu(history, e->row, "on"), t, &on) &&
+	    on.value) {
 		snprintf(text, sizeof(text), "%u", (unsigned)on.value - 1);
 		json_str(j, "On CPU", text);
 	}
-	if (!sonde_interval_at(run, sonde_attr_of_cpu(run, e->row, "task"), t, &task) &&
+	if (!sonde_interval_at(history, sonde_attr_of_cpu(history, e->row, "task"), t, &task) &&
 	    task.value) {
 		put_thread(j, e->part, "Guest thread", (int64_t)task.value - 1);
 		put_container(j, e->part, "Container", (int64_t)task.value - 1);
 	}
 	*text = '\0';
 	if (state.value == VCPU_WAITING)
-		vcpu_wait_text(run, e->row, t, text, sizeof(text));
+		vcpu_wait_text(history, e->row, t, text, sizeof(text));
 	else if (state.value == VCPU_PREEMPTED)
-		vcpu_off_text(run, e->row, t, text, sizeof(text));
+		vcpu_off_text(history, e->row, t, text, sizeof(text));
 	if (*text)
 		json_str(j, "Why", text);
 	return 0;
@@ -125,10 +127,11 @@ static int put_vcpu(struct json *j, const struct tsp_entry *e, int64_t t)
 
 static int put_thread_state(struct json *j, const struct tsp_entry *e, int64_t t)
 {
-	struct sonde_run *run = e->part->run;
+	struct sonde_history *history = e->part->history;
 	struct sonde_interval state, cpu;
 	char text[32];
-	int ret = sonde_interval_at(run, sonde_attr_of_thread(run, e->row, "state"), t, &state);
+	int ret = sonde_interval_at(history, sonde_attr_of_thread(history, e->row, "state"), t,
+				    &state);
 
 	if (ret)
 		return ret;
@@ -136,7 +139,7 @@ static int put_thread_state(struct json *j, const struct tsp_entry *e, int64_t t
 	json_str(j, "State", thread_color(state.value)->name);
 	put_interval(j, e->part, state.begin, state.end);
 	put_container(j, e->part, "Container", e->row);
-	if (!sonde_interval_at(run, sonde_attr_of_thread(run, e->row, "cpu"), t, &cpu) &&
+	if (!sonde_interval_at(history, sonde_attr_of_thread(history, e->row, "cpu"), t, &cpu) &&
 	    cpu.value) {
 		snprintf(text, sizeof(text), "%u", (unsigned)cpu.value - 1);
 		json_str(j, "CPU", text);
@@ -163,17 +166,17 @@ static void entry_label(const struct tsp_entry *e, char *buf, size_t room)
 
 	switch (e->kind) {
 	case TSP_MACHINE:
-		sonde_machine_get(e->part->run, e->row, &m);
+		sonde_machine_get(e->part->history, e->row, &m);
 		snprintf(buf, room, "%s", m.name);
 		break;
 	case TSP_CPU:
-		sonde_cpu_label(e->part->run, e->row, buf, room);
+		sonde_cpu_label(e->part->history, e->row, buf, room);
 		break;
 	case TSP_PID_NS:
-		sonde_pid_ns_label(e->part->run, e->row, buf, room);
+		sonde_pid_ns_label(e->part->history, e->row, buf, room);
 		break;
 	default:
-		sonde_thread_label(e->part->run, e->row, buf, room);
+		sonde_thread_label(e->part->history, e->row, buf, room);
 	}
 }
 

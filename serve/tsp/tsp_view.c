@@ -7,21 +7,21 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Between 1970 and 2116: so that times of several runs can be subtracted from each other. */
+/* Between 1970 and 2116: so that times of several histories can be subtracted from each other. */
 static bool is_unix_time(int64_t t, int64_t offset)
 {
 	return !__builtin_add_overflow(t, offset, &t) && t >= 0 && t < INT64_C(1) << 62;
 }
 
-static bool knows_unix_time(const struct sonde_run *run, int64_t *offset)
+static bool knows_unix_time(const struct sonde_history *history, int64_t *offset)
 {
-	return sonde_run_ticks_are_ns(run) && sonde_run_wall_offset(run, offset) &&
+	return sonde_history_ticks_are_ns(history) && sonde_history_wall_offset(history, offset) &&
 	       *offset > -(INT64_C(1) << 62) && *offset < INT64_C(1) << 62 &&
-	       is_unix_time(sonde_run_begin(run), *offset) &&
-	       is_unix_time(sonde_run_end(run), *offset);
+	       is_unix_time(sonde_history_begin(history), *offset) &&
+	       is_unix_time(sonde_history_end(history), *offset);
 }
 
-int tsp_view_of(struct tsp_view *v, const struct readers *readers, const unsigned *runs,
+int tsp_view_of(struct tsp_view *v, const struct readers *readers, const unsigned *histories,
 		unsigned nr, struct error *err)
 {
 	int64_t first_id = 0;
@@ -30,13 +30,13 @@ int tsp_view_of(struct tsp_view *v, const struct readers *readers, const unsigne
 	for (unsigned i = 0; i < nr; i++) {
 		struct tsp_part *p = &v->parts[i];
 
-		p->run = readers->runs[runs[i]];
-		p->path = sonde_run_path(readers->runs[runs[i]]);
-		p->begin = sonde_run_begin(p->run);
-		p->end = sonde_run_end(p->run);
+		p->history = readers->histories[histories[i]];
+		p->path = sonde_history_path(readers->histories[histories[i]]);
+		p->begin = sonde_history_begin(p->history);
+		p->end = sonde_history_end(p->history);
 		p->first_id = first_id;
-		v->unix_time &= knows_unix_time(p->run, &p->offset);
-		first_id += tsp_nr_entries(p->run);
+		v->unix_time &= knows_unix_time(p->history, &p->offset);
+		first_id += tsp_nr_entries(p->history);
 	}
 	if (first_id > INT32_MAX)
 		return fail(err, -ERANGE, "the histories have too many threads for this protocol");
@@ -55,7 +55,8 @@ int tsp_view_of(struct tsp_view *v, const struct readers *readers, const unsigne
 
 int tsp_view_init(struct tsp_call *c, struct error *err)
 {
-	return tsp_view_of(&c->view, c->readers, c->experiment.runs, c->experiment.nr_runs, err);
+	return tsp_view_of(&c->view, c->readers, c->experiment.histories,
+			   c->experiment.nr_histories, err);
 }
 
 int64_t tsp_time(const struct tsp_part *p, int64_t t)
@@ -114,7 +115,7 @@ int tsp_identifier(struct tsp_call *c, struct error *err)
 	return 0;
 }
 
-/* Nothing of a run can be configured. */
+/* Nothing of a history can be configured. */
 int tsp_empty_list(struct tsp_call *c, struct error *err)
 {
 	(void)err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What several answers write and read: styles, states, ranges. */
 #include "serve/tsp/tsp_call.h"
+#include "query/counts.h"
 #include "report/palette.h"
 
 #include <assert.h>
@@ -80,7 +81,7 @@ int tsp_styles(struct tsp_call *c, struct error *err)
 	json_begin_object(j, "model");
 	json_begin_object(j, "styles");
 	if (c->output.kind == TSP_FUSED)
-		put_palette(j, "mode", "Mode", 0, SONDE_NR_MODES, color_of_mode);
+		put_palette(j, "mode", "Mode", 0, QUERY_NR_MODES, color_of_mode);
 	if (c->output.kind == TSP_VCPUS)
 		put_palette(j, "vcpu", "vCPU state", 1, VCPU_COLORS + 1, vcpu_color);
 	if (c->output.kind == TSP_THREADS)
@@ -96,13 +97,13 @@ int tsp_styles(struct tsp_call *c, struct error *err)
 	return 0;
 }
 
-const char *tsp_state_style(enum tsp_output_kind output, const struct sonde_run *run,
+const char *tsp_state_style(enum tsp_output_kind output, const struct sonde_history *history,
 			    uint32_t value, char *buf, size_t room)
 {
 	struct sonde_context x = {0};
 
 	if (output == TSP_FUSED) {
-		sonde_context_get(run, (int64_t)value - 1, &x);
+		sonde_context_get(history, (int64_t)value - 1, &x);
 		snprintf(buf, room, "mode-%u", (unsigned)x.mode);
 	} else {
 		snprintf(buf, room, "%s-%u", output == TSP_VCPUS ? "vcpu" : "thread",
@@ -111,11 +112,11 @@ const char *tsp_state_style(enum tsp_output_kind output, const struct sonde_run 
 	return buf;
 }
 
-void tsp_state_label(enum tsp_output_kind output, const struct sonde_run *run, uint32_t value,
-		     char *buf, size_t room)
+void tsp_state_label(enum tsp_output_kind output, const struct sonde_history *history,
+		     uint32_t value, char *buf, size_t room)
 {
 	if (output == TSP_FUSED)
-		sonde_context_label(run, (int64_t)value - 1, buf, room);
+		sonde_context_label(history, (int64_t)value - 1, buf, room);
 	else
 		snprintf(buf, room, "%s",
 			 (output == TSP_VCPUS ? vcpu_color(value) : thread_color(value))->name);
@@ -163,10 +164,10 @@ bool tsp_wants(const int64_t *items, int nr, int64_t id)
 	return nr < 0 || (nr && bsearch(&id, items, (size_t)nr, sizeof(*items), by_id));
 }
 
-union sonde_cell tsp_cell(const struct sonde_facts *f, size_t row, const char *column)
+union sonde_cell tsp_cell(const struct sonde_rows *f, size_t row, const char *column)
 {
-	int at = sonde_facts_column(f, column);
+	int at = sonde_rows_column(f, column);
 
 	assert(at >= 0);
-	return sonde_facts_cell(f, row, (unsigned)at);
+	return sonde_rows_cell(f, row, (unsigned)at);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Charts over time: how much of the CPUs each machine used, how often vCPUs left their guests. */
 #include "report/buckets.h"
+#include "query/counts.h"
 #include "serve/tsp/tsp_call.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 
 static const struct {
 	const char *title, *label, *unit;
-	const char *cycles_unit; /* where the rate of the run's counter is not known */
+	const char *cycles_unit; /* where the rate of the history's counter is not known */
 } charts[] = {
 	[TSP_CPU_USE] = {"CPU use by machine", "CPU use", "%", "%"},
 	[TSP_EXIT_RATE] = {"VM exits", "exits", "1/s", "per 10^9 cycles"},
@@ -45,22 +46,22 @@ static void put_part_tree(struct tsp_call *c, const struct tsp_part *p)
 {
 	bool use = c->output.kind == TSP_CPU_USE;
 
-	for (int64_t m = 0; m < sonde_nr_machines(p->run); m++) {
+	for (int64_t m = 0; m < sonde_nr_machines(p->history); m++) {
 		struct sonde_machine machine;
 
-		sonde_machine_get(p->run, m, &machine);
+		sonde_machine_get(p->history, m, &machine);
 		put_entry(c, tsp_entry_id(p, TSP_MACHINE, m),
 			  machine.parent < 0 ? -1 : tsp_entry_id(p, TSP_MACHINE, machine.parent),
 			  machine.name, use);
 	}
-	for (int64_t row = 0; !use && row < sonde_nr_cpus(p->run); row++) {
+	for (int64_t row = 0; !use && row < sonde_nr_cpus(p->history); row++) {
 		struct sonde_cpu cpu;
 		char label[160];
 
-		if (sonde_attr_of_cpu(p->run, row, "exit") == SONDE_NO_ATTR)
+		if (sonde_attr_of_cpu(p->history, row, "exit") == SONDE_NO_ATTR)
 			continue;
-		sonde_cpu_get(p->run, row, &cpu);
-		sonde_cpu_label(p->run, row, label, sizeof(label));
+		sonde_cpu_get(p->history, row, &cpu);
+		sonde_cpu_label(p->history, row, label, sizeof(label));
 		put_entry(c, tsp_entry_id(p, TSP_CPU, row),
 			  tsp_entry_id(p, TSP_MACHINE, cpu.machine), label, true);
 	}
@@ -109,7 +110,7 @@ static void put_axis(struct json *j, const char *key, const char *label, const c
 static void put_series(const struct chart *x, const struct tsp_part *p, int64_t id,
 		       const char *name, const double *values)
 {
-	bool is_ns = sonde_run_ticks_are_ns(p->run);
+	bool is_ns = sonde_history_ticks_are_ns(p->history);
 	struct json *j = &x->call->json;
 	enum tsp_output_kind kind = x->call->output.kind;
 
@@ -160,7 +161,7 @@ static void put_machine_use(const struct chart *x, const struct tsp_part *p, con
 	char name[300];
 
 	memset(values, 0, x->nr * sizeof(*values));
-	for (unsigned mode = 0; mode < SONDE_NR_MODES; mode++) {
+	for (unsigned mode = 0; mode < QUERY_NR_MODES; mode++) {
 		for (unsigned b = 0; uses_cpu(mode) && b < x->nr; b++) {
 			int64_t length = bucket_begin(x->begin, x->end, x->nr, b + 1) -
 					 bucket_begin(x->begin, x->end, x->nr, b);
@@ -170,7 +171,7 @@ static void put_machine_use(const struct chart *x, const struct tsp_part *p, con
 					     (double)length;
 		}
 	}
-	sonde_machine_get(p->run, machine, &m);
+	sonde_machine_get(p->history, machine, &m);
 	series_name(x, p, m.name, name, sizeof(name));
 	put_series(x, p, tsp_entry_id(p, TSP_MACHINE, machine), name, values);
 }
@@ -178,7 +179,7 @@ static void put_machine_use(const struct chart *x, const struct tsp_part *p, con
 static int put_use(const struct chart *x, const struct tsp_part *p, double *values)
 {
 	struct load l;
-	int ret = load_init(&l, p->run, x->begin - p->offset, x->end - p->offset, x->nr);
+	int ret = load_init(&l, p->history, x->begin - p->offset, x->end - p->offset, x->nr);
 
 	for (int64_t m = 0; !ret && m < l.nr_machines; m++) {
 		if (tsp_wants(x->items, x->nr_items, tsp_entry_id(p, TSP_MACHINE, m)))
@@ -199,7 +200,7 @@ static void put_vcpu_exits(const struct chart *x, const struct tsp_part *p,
 
 		values[b] = length > 0 ? counts->counts[b] * 1e9 / (double)length : 0;
 	}
-	sonde_cpu_label(p->run, row, label, sizeof(label));
+	sonde_cpu_label(p->history, row, label, sizeof(label));
 	series_name(x, p, label, name, sizeof(name));
 	put_series(x, p, tsp_entry_id(p, TSP_CPU, row), name, values);
 }
@@ -209,10 +210,10 @@ static int put_exits(const struct chart *x, const struct tsp_part *p, double *va
 	struct exit_counts counts;
 	int ret = exit_counts_init(&counts, x->begin - p->offset, x->end - p->offset, x->nr);
 
-	for (int64_t row = 0; !ret && row < sonde_nr_cpus(p->run); row++) {
+	for (int64_t row = 0; !ret && row < sonde_nr_cpus(p->history); row++) {
 		if (!tsp_wants(x->items, x->nr_items, tsp_entry_id(p, TSP_CPU, row)))
 			continue;
-		ret = exit_counts_of(&counts, p->run, row);
+		ret = exit_counts_of(&counts, p->history, row);
 		if (!ret)
 			put_vcpu_exits(x, p, &counts, row, values);
 		ret = ret == -ENOENT ? 0 : ret;

@@ -19,7 +19,7 @@
  * the protocol is served behind the key.  Two things a user may loosen, for it alone:
  *
  *   --tsp         serves it without the key, too, at the path that viewers expect.  Off by default:
- *                 it lets every program of this machine, of any user, read the runs.
+ *                 it lets every program of this machine, of any user, read the histories.
  *   --tsp-origin  names an origin whose pages may ask: a viewer that is a page of another server,
  * or a view inside an editor.  None by default.  Host stays asked for, and who sends an Origin that
  * is not named is refused with or without the key.  So is a browser that sends none for a page of

@@ -88,7 +88,7 @@ static bool read_ahead(struct worker *w, struct ahead *ahead)
 		return true;
 	}
 	pthread_mutex_unlock(&w->queue->lock);
-	more = ahead_step(ahead, w->readers.runs[0]);
+	more = ahead_step(ahead, w->readers.histories[0]);
 	pthread_mutex_lock(&w->queue->lock);
 	w->rests_until = now_ns(CLOCK_MONOTONIC);
 	w->rests_until += (w->rests_until - begin) * AHEAD_REST;
@@ -104,7 +104,7 @@ static void *work(void *data)
 
 	/* The first picture's parts are read while a browser starts. */
 	if (draws)
-		first_read(w->readers.runs[0]);
+		first_read(w->readers.histories[0]);
 	else
 		step_back();
 	pthread_mutex_lock(&q->lock);
@@ -130,17 +130,17 @@ static void *work(void *data)
 	return NULL;
 }
 
-static int open_readers(struct readers *r, struct sonde_run *const *runs, unsigned nr,
+static int open_readers(struct readers *r, struct sonde_history *const *histories, unsigned nr,
 			const char *cache, struct error *err)
 {
 	struct sonde_error why = {0};
 
-	r->runs = calloc(nr, sizeof(*r->runs));
+	r->histories = calloc(nr, sizeof(*r->histories));
 	r->kept = calloc(nr, sizeof(*r->kept));
-	if (!r->runs || !r->kept)
+	if (!r->histories || !r->kept)
 		return fail(err, -ENOMEM, "out of memory");
 	for (r->nr = 0; r->nr < nr; r->nr++) {
-		int ret = sonde_run_again(&r->runs[r->nr], runs[r->nr], &why);
+		int ret = sonde_history_again(&r->histories[r->nr], histories[r->nr], &why);
 
 		if (ret)
 			return fail(err, ret, "%s", why.text);
@@ -153,17 +153,17 @@ static void close_readers(struct readers *r)
 {
 	while (r->nr) {
 		kept_release(&r->kept[--r->nr]);
-		sonde_run_close(r->runs[r->nr]);
+		sonde_history_close(r->histories[r->nr]);
 	}
 	free(r->kept);
-	free(r->runs);
+	free(r->histories);
 }
 
 static int start_worker(struct queue *q, struct worker *w, struct waiting *line,
-			struct sonde_run *const *runs, unsigned nr, const char *cache,
+			struct sonde_history *const *histories, unsigned nr, const char *cache,
 			struct error *err)
 {
-	int ret = open_readers(&w->readers, runs, nr, cache, err);
+	int ret = open_readers(&w->readers, histories, nr, cache, err);
 
 	if (ret)
 		return ret;
@@ -176,8 +176,8 @@ static int start_worker(struct queue *q, struct worker *w, struct waiting *line,
 	return 0;
 }
 
-int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, const char *cache,
-	       struct error *err)
+int queue_open(struct queue **out, struct sonde_history *const *histories, unsigned nr,
+	       const char *cache, struct error *err)
 {
 	struct queue *q = calloc(1, sizeof(*q));
 	pthread_condattr_t attr;
@@ -195,7 +195,8 @@ int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, c
 	}
 	pthread_condattr_destroy(&attr);
 	for (unsigned i = 0; i < NR_WORKERS && !ret; i++)
-		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], runs, nr, cache, err);
+		ret = start_worker(q, &q->workers[i], &q->lines[line_of[i]], histories, nr, cache,
+				   err);
 	if (ret) {
 		queue_end(q);
 		queue_free(q);

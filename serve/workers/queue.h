@@ -9,9 +9,9 @@
  * Workers that answer questions, so that who talks HTTP never waits for a history.
  *
  * There are several lines (enum line), each with its own workers, each worker with its own readers
- * of the runs (sonde_run_again()); so a long analysis never holds up a picture, and as it is nicer
- * than who draws, it does not take the processors from it either.  Who draws reads ahead when
- * nothing was asked for a second, a fifth of the time.  A line that is full takes no more
+ * of the histories (sonde_history_again()); so a long analysis never holds up a picture, and as it
+ * is nicer than who draws, it does not take the processors from it either.  Who draws reads ahead
+ * when nothing was asked for a second, a fifth of the time.  A line that is full takes no more
  * (-EAGAIN).
  *
  * A question may belong to a *slot* (parameter "slot", chosen by the page): of those of one slot
@@ -23,8 +23,8 @@ struct queue;
 /* What a worker answers from: the histories, in the order they were given in.  Nobody else uses
  * them meanwhile. */
 struct readers {
-	struct sonde_run **runs; /* owned, each owned */
-	struct kept *kept;	 /* owned, each owned */
+	struct sonde_history **histories; /* owned, each owned */
+	struct kept *kept;		  /* owned, each owned */
 	unsigned nr;
 };
 
@@ -40,10 +40,10 @@ struct job {
 	struct job *next;
 };
 
-/* @runs may be used and closed meanwhile.  @cache: of serve/api/cache.h, in place until
+/* @histories may be used and closed meanwhile.  @cache: of serve/api/cache.h, in place until
  * queue_free(); NULL: none. */
-int queue_open(struct queue **out, struct sonde_run *const *runs, unsigned nr, const char *cache,
-	       struct error *err);
+int queue_open(struct queue **out, struct sonde_history *const *histories, unsigned nr,
+	       const char *cache, struct error *err);
 
 /* 0, -EAGAIN: the line is full, or -ESHUTDOWN: queue_end() was called.  The caller keeps the memory
  * in place until done(). */

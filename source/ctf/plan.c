@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "source/ctf/bits.h"
+#include "arch/exits.h"
 #include "events/dialect.h"
 
 #define MAX_STEPS 64
@@ -64,6 +65,8 @@ static void choose_kind(struct ctf_plan *plan, unsigned dialect)
 	plan->check_vcpu = kind == EV_KVM_ENTRY;
 	if (dialect != TRACER_UST)
 		choose_slots(kind, read, plan->cls->payload, plan->defaults);
+	if (kind == EV_KVM_EXIT && ctf_member_find(plan->cls->payload, DIALECT_ARM64_EXIT_FIELD))
+		plan->defaults[DIALECT_EXIT_ISA_SLOT] = ISA_ARM64;
 }
 
 /* What is wanted of user space's events is in the context that all of them have. */

@@ -214,8 +214,10 @@ static void option_uname(struct dat_file *f, struct bytes *b)
 {
 	char host[65] = "";
 	char release[65] = "";
+	char machine[33] = "";
 
-	sscanf(option_text(f, b), "%*s %64s %64s", host, release);
+	sscanf(option_text(f, b), "%*s %64s %64s %32s", host, release, machine);
+	f->trace->arch = arch_of_machine(machine);
 	memcpy(f->trace->hostname, host, sizeof(host));
 	memcpy(f->trace->release, release, sizeof(release));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/dat/reader.h"
 
+#include "arch/exits.h"
 #include "events/dialect.h"
 
 #include <errno.h>
@@ -116,6 +117,8 @@ static void plan_make(struct dat_plan *p, unsigned type, const char *name,
 		else if (field)
 			plan_number(p, slot, dat_field_find(l, field));
 	}
+	if (kind == EV_KVM_EXIT && dat_field_find(l, DIALECT_ARM64_EXIT_FIELD))
+		p->otherwise[DIALECT_EXIT_ISA_SLOT] = ISA_ARM64;
 }
 
 static const struct field_desc *describe(struct arena *arena, const struct dat_layout *l)

@@ -3,7 +3,7 @@
 #include "base/grow.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "source/exits.h"
+#include "arch/exits.h"
 #include "source/folded/host_clock.h"
 
 #include <errno.h>
@@ -381,6 +381,7 @@ int folded_attach(struct trace *host, struct trace *part, struct error *err)
 	part->trace_id = host->trace_id;
 	memcpy(part->hostname, host->hostname, sizeof(part->hostname));
 	memcpy(part->release, host->release, sizeof(part->release));
+	part->arch = host->arch;
 	return ret ? fail(err, ret, "out of memory opening %s", part->path)
 		   : trace_take(host, part, err);
 }
@@ -399,10 +400,10 @@ static void fill(const struct folded *f, const struct ref *ref, struct event *e)
 {
 	uint64_t exit, entry;
 	struct hc_record r;
-	bool vmx;
+	enum exit_isa isa;
 
 	folded_record_at(&f->records, ref->record, &r);
-	vmx = r.flags & HC_VMX;
+	isa = r.flags & HC_VMX ? ISA_VMX : ISA_SVM;
 	*e = (struct event){.time.v = ref->tick,
 			    .tid = (int32_t)r.tid,
 			    .type = (uint16_t)(ref->what == WHAT_LOST ? 0 : f->type[ref->what])};
@@ -416,10 +417,10 @@ static void fill(const struct folded *f, const struct ref *ref, struct event *e)
 		break;
 	case WHAT_EXIT:
 		e->kind = EV_KVM_EXIT;
-		e->arg[0] = vmx ? VMX_EXIT_VMCALL : SVM_EXIT_VMMCALL;
+		e->arg[0] = exit_of_hypercall(isa);
 		e->arg[1] = r.vcpu_id;
 		e->arg[2] = (int64_t)r.rip;
-		e->arg[3] = vmx ? ISA_VMX : ISA_SVM;
+		e->arg[3] = isa;
 		break;
 	case WHAT_CALL:
 		e->kind = EV_KVM_HYPERCALL;

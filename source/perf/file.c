@@ -38,6 +38,7 @@ enum feature {
 	FEATURE_HOSTNAME = 3,
 	FEATURE_OSRELEASE = 4,
 	FEATURE_VERSION = 5,
+	FEATURE_ARCH = 6,
 	FEATURE_NRCPUS = 7,
 	FEATURE_DIR_FORMAT = 24,
 	FEATURE_COMPRESSED = 27,
@@ -104,6 +105,7 @@ static void feature_read(struct perf *p, unsigned feature, struct bytes b)
 {
 	struct trace *t = p->trace;
 	char version[24] = "";
+	char machine[32] = "";
 
 	switch (feature) {
 	case FEATURE_TRACING_DATA:
@@ -114,6 +116,10 @@ static void feature_read(struct perf *p, unsigned feature, struct bytes b)
 		break;
 	case FEATURE_OSRELEASE:
 		feature_text(&b, t->release, sizeof(t->release));
+		break;
+	case FEATURE_ARCH:
+		feature_text(&b, machine, sizeof(machine));
+		t->arch = arch_of_machine(machine);
 		break;
 	case FEATURE_VERSION:
 		feature_text(&b, version, sizeof(version));

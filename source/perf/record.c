@@ -17,6 +17,26 @@ enum {
 #define FLAG_USE_CLOCKID (1ull << 25)
 #define FLAG_WRITE_BACKWARD (1ull << 27)
 
+/* A path, and what stands around it: none of the kernel's records takes more, but for those whose
+ * size follows from what they carry. */
+#define NAMING_BYTES_MAX (4096 + 512)
+
+/* What damage made of a size must not carry the reader over records that are sound. */
+static bool size_fits(uint32_t type, uint32_t size)
+{
+	switch (type) {
+	case RECORD_FINISHED_ROUND:
+	case RECORD_FINISHED_INIT:
+		return size == RECORD_HEAD_BYTES;
+	case RECORD_READ:
+	case RECORD_SAMPLE:
+	case RECORD_TEXT_POKE:
+		return true;
+	default:
+		return type > RECORD_KERNEL_KNOWN || size <= NAMING_BYTES_MAX;
+	}
+}
+
 bool perf_record_read(const uint8_t *file, uint64_t pos, uint64_t end, struct perf_record *out)
 {
 	uint64_t more = 0;
@@ -28,7 +48,7 @@ bool perf_record_read(const uint8_t *file, uint64_t pos, uint64_t end, struct pe
 	out->misc = load_u16(file + pos + 4);
 	size = load_u16(file + pos + 6);
 	if (!out->type || out->type > RECORD_TYPES_MAX || size < RECORD_HEAD_BYTES ||
-	    size > end - pos)
+	    size > end - pos || !size_fits(out->type, size))
 		return false;
 	out->data = file + pos + RECORD_HEAD_BYTES;
 	out->len_bytes = size - RECORD_HEAD_BYTES;

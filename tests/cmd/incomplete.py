@@ -165,17 +165,17 @@ def check_unseen(scratch):
     trace = write(scratch / "mute", packet(0, events), packet(1, [switch(1000, 0, 8), switch(4000, 8, 0)]))
     found, = json.loads(sonde("check", trace, "--format", "json").stdout)
     sonde("analyze", "-q", trace, "-o", history)
-    unseen = [row["count"] for row in answer("report", "-s", "problem", history)["problem"] if "no recorded switch" in row["text"]]
+    unseen = [row["count"] for row in answer("report", "-t", "problem", history)["problem"] if "no recorded switch" in row["text"]]
     lib.check(" 9 of 12: " in " ".join(found["notes"]) and unseen == [9], f"{found}: {unseen}")
 
 
 def check_gap_in_window(history):
     """A gap is told whole and alike in the head and the verdict of why, and in the table, whatever part of it the window has; of one
     that ends where the window begins none says anything.  @history: check_counts() left it, with two gaps."""
-    row, = [r for r in answer("report", "-s", "gap", history)["gap"] if r["machine"] == "host0"]
+    row, = [r for r in answer("report", "-t", "gap", history)["gap"] if r["machine"] == "host0"]
     window = (row["at"] + row["length"] // 4, row["at"] + row["length"] // 2)
     at = ["--time", ",".join(f"{t}ns" for t in window)]
-    shown = [answer("report", "-s", "gap", history, *at)["gap"], answer("why", history, *at)]
+    shown = [answer("report", "-t", "gap", history, *at)["gap"], answer("why", history, *at)]
     text = " ".join(sonde("why", history, *at).stdout.split())
     lib.check(row in shown[0] and shown[1]["gaps"] == len(shown[0]), f"{shown}")
     length = re.search(r" on CPU (\d+) of (\S+) from (\S+) to \S+ \((.*?)\)", text)
@@ -184,8 +184,8 @@ def check_gap_in_window(history):
     lib.check((verdict["begin"], verdict["end"]) == window, f"{verdict}: {window}")
     end = row["at"] + row["length"]
     behind = ["--time", f"{end}ns,"]
-    lib.check(answer("why", history, *behind)["gaps"] == len(answer("report", "-s", "gap", history, *behind)["gap"]), "behind it")
-    lib.check(row not in answer("report", "-s", "gap", history, *behind)["gap"], "a gap that ends where the window begins")
+    lib.check(answer("why", history, *behind)["gaps"] == len(answer("report", "-t", "gap", history, *behind)["gap"]), "behind it")
+    lib.check(row not in answer("report", "-t", "gap", history, *behind)["gap"], "a gap that ends where the window begins")
 
 
 def check_larger_is_kept(scratch):
@@ -205,7 +205,7 @@ def check_undecodable(scratch):
     metadata = path / "vm-b/metadata"
     metadata.write_bytes(metadata.read_bytes()[:metadata.stat().st_size // 2])
     sonde("analyze", "-q", path, "-o", history, status=3)
-    out, = answer("report", "-s", "left_out", history)["left_out"]
+    out, = answer("report", "-t", "left_out", history)["left_out"]
     lib.check(out["name"] == "vm-b" and out["reason"].startswith("most of its data cannot be decoded, "), out)
     lib.check("bytes could not be decoded" in " ".join(answer_of_check(path / "vm-b")), "check")
 

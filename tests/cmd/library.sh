@@ -15,7 +15,7 @@ make_history
 make -s install B="$build" DESTDIR="$scratch/root" PREFIX=/opt/sonde >/dev/null
 root=$scratch/root/opt/sonde
 for file in bin/sonde lib/libsonde.so.0 lib/libsonde.so lib/libsonde.a lib/pkgconfig/libsonde.pc \
-	include/sonde/sonde.h share/bash-completion/completions/sonde; do
+	include/sonde/sonde.h share/sonde/python/sonde.py share/bash-completion/completions/sonde; do
 	[ -e "$root/$file" ] || fail "$file is not installed"
 done
 
@@ -66,3 +66,14 @@ for header in "$root"/include/sonde/*.h; do
 	echo "#include <sonde/$(basename "$header")>" | $compiler -std=c11 -Wall -Werror \
 		-I"$root/include" -fsyntax-only -x c - || fail "$header"
 done
+
+# Each function has a comment, and stands in a man page that man(1) has nothing to say about.
+if command -v scdoc >/dev/null && command -v man >/dev/null; then
+	for page in "$root"/share/man/man3/*.3; do
+		MANWIDTH=400 man --warnings -l "$page" 2>>"$scratch/warnings"
+	done | grep -E '^   sonde_' | tr -d ' ' | tr ',' '\n' | sort >"$scratch/described"
+	[ ! -s "$scratch/warnings" ] || fail "man warns: $(head -1 "$scratch/warnings")"
+	sed 's/_sized$//' "$scratch/declared" | sort -u >"$scratch/to_describe"
+	grep -v '_get$' "$scratch/to_describe" | comm -23 - "$scratch/described" >"$scratch/undescribed"
+	[ ! -s "$scratch/undescribed" ] || fail "no man page has $(tr '\n' ' ' <"$scratch/undescribed")"
+fi

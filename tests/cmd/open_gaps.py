@@ -72,7 +72,7 @@ def cut_guest(scratch):
     lib.run("trace-cmd", "convert", "-i", lib.ROOT / "samples/ftrace/vm-b.dat", "-o", run / "vm-b.dat", "--file-version", "6", "--compression", "none")
     os.truncate(run / "vm-b.dat", (run / "vm-b.dat").stat().st_size * 3 // 4)
     sonde("analyze", "-q", run, "-o", scratch / "guest.sonde")
-    rows = json.loads(sonde("report", "-s", "loss", scratch / "guest.sonde", "--format", "json"))["loss"]
+    rows = json.loads(sonde("report", "-t", "gap", scratch / "guest.sonde", "--format", "json"))["gap"]
     lib.check([(row["machine"], row["length"]) for row in rows] == [("vm-b", -1)], f"{rows}")
 
 

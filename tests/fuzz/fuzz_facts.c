@@ -6,8 +6,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 
 /*
- * All facts of damaged histories, over the whole and over a part; critical paths, a comparison of
- * the run with itself, and profiles.
+ * All tables of damaged histories, over the whole and over a part; critical paths, a comparison of
+ * the history with itself, and profiles.
  */
 #define INPUT_MAX (1u << 18)
 #define PATHS_MAX 8
@@ -28,10 +28,10 @@ static bool is_count(const char *name)
 
 /* What no figure can be: negative, but for -1 (not known), or more than all threads and CPUs
  * together had. */
-static bool is_figure(const struct sonde_run *run, const struct sonde_column *c, int64_t i)
+static bool is_figure(const struct sonde_history *history, const struct sonde_column *c, int64_t i)
 {
-	__int128 each = (__int128)sonde_nr_threads(run) + sonde_nr_cpus(run) + 1;
-	__int128 length = (__int128)sonde_run_end(run) - sonde_run_begin(run);
+	__int128 each = (__int128)sonde_nr_threads(history) + sonde_nr_cpus(history) + 1;
+	__int128 length = (__int128)sonde_history_end(history) - sonde_history_begin(history);
 
 	switch (c->type) {
 	case SONDE_COL_PPM:
@@ -47,16 +47,16 @@ static bool is_figure(const struct sonde_run *run, const struct sonde_column *c,
 }
 
 /* Reads every cell: strings to their ends. */
-static void read_cells(const struct sonde_run *run, const struct sonde_facts *f)
+static void read_cells(const struct sonde_history *history, const struct sonde_rows *f)
 {
-	const struct sonde_analysis *a = sonde_facts_analysis(f);
+	const struct sonde_table *a = sonde_rows_table(f);
 	size_t sum = 0;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		for (unsigned c = 0; c < a->nr_columns; c++) {
-			union sonde_cell cell = sonde_facts_cell(f, row, c);
+			union sonde_cell cell = sonde_rows_cell(f, row, c);
 
-			if (!is_figure(run, &a->columns[c], cell.i)) {
+			if (!is_figure(history, &a->columns[c], cell.i)) {
 				fprintf(stderr, "%s.%s: %lld\n", a->name, a->columns[c].name,
 					(long long)cell.i);
 				abort();
@@ -69,59 +69,59 @@ static void read_cells(const struct sonde_run *run, const struct sonde_facts *f)
 		fputs("unlikely", stderr);
 }
 
-static void take(const struct sonde_run *run, struct sonde_facts **f, int ret)
+static void take(const struct sonde_history *history, struct sonde_rows **f, int ret)
 {
 	if (ret)
 		return;
-	read_cells(run, *f);
-	sonde_facts_free(*f);
+	read_cells(history, *f);
+	sonde_rows_free(*f);
 }
 
-static void ask(struct sonde_run *run, int64_t begin, int64_t end)
+static void ask(struct sonde_history *history, int64_t begin, int64_t end)
 {
-	const struct sonde_analysis *const *list;
+	const struct sonde_table *const *list;
 	struct sonde_error err = {0};
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 	unsigned nr;
 
-	list = sonde_analyses(&nr);
+	list = sonde_tables(&nr);
 	for (unsigned i = 0; i < nr; i++)
-		take(run, &f, sonde_facts_get(&f, run, list[i]->name, begin, end, &err));
-	for (int64_t thread = 0; thread < sonde_nr_threads(run) && thread < PATHS_MAX; thread++)
-		take(run, &f, sonde_critical_path(&f, run, thread, begin, end, &err));
+		take(history, &f, sonde_rows_get(&f, history, list[i]->name, begin, end, &err));
+	for (int64_t thread = 0; thread < sonde_nr_threads(history) && thread < PATHS_MAX; thread++)
+		take(history, &f, sonde_critical_path(&f, history, thread, begin, end, &err));
 }
 
-static void ask_all(struct sonde_run *run)
+static void ask_all(struct sonde_history *history)
 {
-	int64_t begin = sonde_run_begin(run), end = sonde_run_end(run);
+	int64_t begin = sonde_history_begin(history), end = sonde_history_end(history);
 	int64_t middle = begin + (int64_t)(((uint64_t)end - (uint64_t)begin) / 2);
 	const char *name = "run";
 	struct sonde_error err = {0};
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
-	if (sonde_nr_threads(run) > ROWS_MAX || sonde_nr_cpus(run) > ROWS_MAX ||
-	    sonde_nr_contexts(run) > ROWS_MAX || sonde_nr_machines(run) > ROWS_MAX)
+	if (sonde_nr_threads(history) > ROWS_MAX || sonde_nr_cpus(history) > ROWS_MAX ||
+	    sonde_nr_contexts(history) > ROWS_MAX || sonde_nr_machines(history) > ROWS_MAX)
 		return;
-	ask(run, begin, end);
+	ask(history, begin, end);
 	if (begin < middle)
-		ask(run, begin, middle);
-	take(run, &f, sonde_compare(&f, run, begin, end, run, begin, end, &err));
-	take(run, &f, sonde_vms(&f, &run, &name, 1, &err));
+		ask(history, begin, middle);
+	take(history, &f, sonde_compare(&f, history, begin, end, history, begin, end, &err));
+	take(history, &f, sonde_vms(&f, &history, &name, 1, &err));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
 {
 	struct sonde_error err = {0};
-	struct sonde_run *run;
+	struct sonde_history *history;
 	char path[64];
 	int fd;
 
 	if (!len_bytes || len_bytes > INPUT_MAX)
 		return 0;
 	fd = mended_history(data, len_bytes, path, sizeof(path));
-	if (!sonde_run_open(&run, path, &err)) {
-		ask_all(run);
-		sonde_run_close(run);
+	if (!sonde_history_open(&history, path, &err)) {
+		ask_all(history);
+		sonde_history_close(history);
 	}
 	close(fd);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: the file of folded hypertrace calls, which may come with a run from elsewhere.  The
- * input is the file; the trace that it stands beside is made up here, with the clock that the last
- * byte's parity chooses.
+ * Fuzz target: the file of folded hypertrace calls, which may come with a history from elsewhere.
+ * The input is the file; the trace that it stands beside is made up here, with the clock that the
+ * last byte's parity chooses.
  */
 #include "source/folded/folded.h"
 #include "tests/fuzz/scratch.h"

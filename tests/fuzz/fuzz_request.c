@@ -14,7 +14,7 @@
 #include "serve/api/api.h"
 #include "serve/workers/guard.h"
 #include "serve/tsp/tsp.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/small_history.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes);
 #define INPUT_MAX 100000
 
 struct world {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct kept kept;
 	struct tsp *tsp;
 	const char *path;
@@ -51,7 +51,7 @@ static void get_experiment(struct world *w, const struct readers *readers)
 
 static struct readers readers_of(struct world *w)
 {
-	return (struct readers){.runs = &w->run, .kept = &w->kept, .nr = 1};
+	return (struct readers){.histories = &w->history, .kept = &w->kept, .nr = 1};
 }
 
 /* Made anew for each input: what one does to the session is not the next one's. */
@@ -60,8 +60,9 @@ static void open_session(struct world *w)
 	static char path[64];
 	struct readers readers;
 
-	if (!w->run) {
-		if (small_run_write(path) || sonde_run_open(&w->run, path, NULL) || unlink(path))
+	if (!w->history) {
+		if (small_history_write(path) || sonde_history_open(&w->history, path, NULL) ||
+		    unlink(path))
 			abort();
 		w->path = path;
 	}
@@ -130,7 +131,7 @@ static void ask_page(struct world *w, char *path)
 	}
 	if (request.too_long)
 		return;
-	endpoint_answer(e, w->run, &w->kept, w->path, &request, &reply);
+	endpoint_answer(e, w->history, &w->kept, w->path, &request, &reply);
 	check_reply(&reply);
 	reply_release(&reply);
 }

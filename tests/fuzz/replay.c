@@ -7,7 +7,7 @@
  *
  * gives each stored input (files, or all files of directories) to the target, and then some
  * damaged copies of it: bits flipped, bytes overwritten with values that parsers trip over, pieces
- * cut out or repeated.  The damage is the same in every run.  With FUZZ=1 the same targets are
+ * cut out or repeated.  The damage is the same in every history.  With FUZZ=1 the same targets are
  * built for libFuzzer instead, which has a main of its own.
  */
 #include <dirent.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What only the outer host tells of a nested VM: before the trace of that VM's own host begins, and
- * after its end.  The whole run says less there than the one that lacks this trace: so much more
- * may that one's sums have, and no more.
+ * after its end.  The whole history says less there than the one that lacks this trace: so much
+ * more may that one's sums have, and no more.
  */
 #include "sheet.h"
 
 #include <string.h>
 
-/* The machine that the row is about whose host's trace only the whole run has; -1 none. */
+/* The machine that the row is about whose host's trace only the whole history has; -1 none. */
 static int64_t nested_of(const struct pair *p, const struct sheet *s, size_t row)
 {
 	for (int c = 0; c < (int)s->of->nr_columns; c++) {
@@ -23,7 +23,8 @@ static int64_t nested_of(const struct pair *p, const struct sheet *s, size_t row
 /* The second history's table before and after that trace. */
 static void open_beside(const struct pair *p, struct sheet *s, int64_t machine)
 {
-	int64_t since, until, begin = sonde_run_begin(p->cut.run), end = sonde_run_end(p->cut.run);
+	int64_t since, until, begin = sonde_history_begin(p->cut.history),
+			      end = sonde_history_end(p->cut.history);
 	struct sonde_error err;
 
 	if (s->beside_of == machine + 1)
@@ -34,7 +35,7 @@ static void open_beside(const struct pair *p, struct sheet *s, int64_t machine)
 	s->beside_of = machine + 1;
 	host_trace_tells(p, machine, &since, &until);
 	since = time_in_cut(p, since);
-	until = until < sonde_run_end(p->whole.run) ? time_in_cut(p, until) : end;
+	until = until < sonde_history_end(p->whole.history) ? time_in_cut(p, until) : end;
 	if (since > begin && grid_get(&s->beside[0], &p->cut, s->of->name, begin, since, &err))
 		s->beside[0].nr = 0;
 	if (until < end && grid_get(&s->beside[1], &p->cut, s->of->name, until, end, &err))

@@ -2,7 +2,7 @@
 /* Where less evidence may tell more: docs/fusion.md §11 has the cases. */
 #include "less_specific.h"
 
-#include "query/run.h"
+#include "query/query.h"
 #include "model/context.h"
 
 /* Or of a part of it, which then counts as another machine. */
@@ -46,14 +46,15 @@ int64_t machine_of_context(const struct side *s, const struct sonde_context *c)
 								  : c->machine;
 }
 
-/* Only another machine's events show that a CPU's are missing (model/contradict.h): where these are
- * missing, too, nothing does.  Behind it the whole run knows nothing until the next event. */
+/* Only another machine's events show that a CPU's are missing (model/sched/uncounted_gap.h): where
+ * these are missing, too, nothing does.  Behind it the whole history knows nothing until the next
+ * event. */
 static bool is_hidden_gap(const struct pair *p, const struct subject *of, int64_t from)
 {
 	struct sonde_loss l;
 
-	for (int64_t i = 0; i < sonde_nr_losses(p->whole.run); i++) {
-		sonde_loss_get(p->whole.run, i, &l);
+	for (int64_t i = 0; i < sonde_nr_losses(p->whole.history); i++) {
+		sonde_loss_get(p->whole.history, i, &l);
 		if (l.events < 0 && l.begin <= from && from <= l.end + 1 && is_of(p, of, l.machine))
 			return true;
 	}
@@ -63,12 +64,12 @@ static bool is_hidden_gap(const struct pair *p, const struct subject *of, int64_
 /* When the trace of @cpu's machine begins to tell what it runs. */
 static int64_t told_since(const struct side *s, int64_t cpu)
 {
-	uint32_t attr = sonde_attr_of_cpu(s->run, cpu, "task");
-	int64_t t = sonde_run_begin(s->run);
+	uint32_t attr = sonde_attr_of_cpu(s->history, cpu, "task");
+	int64_t t = sonde_history_begin(s->history);
 	struct sonde_interval i;
 
-	while (!sonde_interval_at(s->run, attr, t, &i) && !i.value && i.end > t &&
-	       i.end < sonde_run_end(s->run))
+	while (!sonde_interval_at(s->history, attr, t, &i) && !i.value && i.end > t &&
+	       i.end < sonde_history_end(s->history))
 		t = i.end;
 	return t;
 }
@@ -114,8 +115,8 @@ bool host_trace_tells(const struct pair *p, int64_t cut, int64_t *since, int64_t
 {
 	int64_t host = lacks_host_trace(p, cut) ? p->machines[p->cut.machines[cut].parent].row : -1;
 
-	*since = sonde_run_begin(p->whole.run);
-	*until = sonde_run_end(p->whole.run);
+	*since = sonde_history_begin(p->whole.history);
+	*until = sonde_history_end(p->whole.history);
 	for (int64_t cpu = 0; host >= 0 && cpu < p->whole.nr_cpus; cpu++) {
 		int64_t begin, end;
 
@@ -132,14 +133,14 @@ bool host_trace_tells(const struct pair *p, int64_t cut, int64_t *since, int64_t
 /* ---- without the outermost machine's trace, a guest counts as that -------------------------- */
 
 /* A number of a CPU plus 1, as an attribute has it at @t, or had it last. */
-static uint32_t last_number(struct sonde_run *run, uint32_t attr, int64_t t)
+static uint32_t last_number(struct sonde_history *history, uint32_t attr, int64_t t)
 {
 	struct sonde_interval i;
 
-	if (attr == SONDE_NO_ATTR || sonde_interval_at(run, attr, t, &i))
+	if (attr == SONDE_NO_ATTR || sonde_interval_at(history, attr, t, &i))
 		return 0;
-	if (!i.value && i.begin > sonde_run_begin(run) &&
-	    sonde_interval_at(run, attr, i.begin - 1, &i))
+	if (!i.value && i.begin > sonde_history_begin(history) &&
+	    sonde_interval_at(history, attr, i.begin - 1, &i))
 		return 0;
 	return i.value;
 }
@@ -152,15 +153,17 @@ static int64_t place_of(const struct side *s, const struct subject *of, int64_t 
 	uint32_t number = 0;
 
 	if (of->vcpu >= 0)
-		number = last_number(s->run, sonde_attr_of_cpu(s->run, of->vcpu, "on"), t);
+		number = last_number(s->history, sonde_attr_of_cpu(s->history, of->vcpu, "on"), t);
 	if (of->thread >= 0)
-		number = last_number(s->run, sonde_attr_of_thread(s->run, of->thread, "cpu"), t);
+		number = last_number(s->history,
+				     sonde_attr_of_thread(s->history, of->thread, "cpu"), t);
 	if (of->thread >= 0 && !number)
-		number = (uint32_t)run_first_cpu(s->run, of->thread) + 1;
-	return number ? sonde_find_cpu(s->run, (unsigned)machine, (int)number - 1) : -1;
+		number = (uint32_t)query_first_cpu(s->history, of->thread) + 1;
+	return number ? sonde_find_cpu(s->history, (unsigned)machine, (int)number - 1) : -1;
 }
 
-/* The vCPU of the whole run that is a CPU of the outermost machine of the second history, and that
+/* The vCPU of the whole history that is a CPU of the outermost machine of the second history, and
+ * that
  * @of was on; -1 it was elsewhere.  It did not move: where that begins and ends, times are rounded.
  */
 static int64_t root_cpu_of(const struct pair *p, const struct subject *of, int64_t from, int64_t to)
@@ -185,10 +188,11 @@ static bool is_before_first_switch(const struct pair *p, const struct subject *o
 static bool is_beyond_host(const struct pair *p, const struct subject *of, int64_t from, int64_t to)
 {
 	int64_t cpu = of->vcpu >= 0 ? root_cpu_of(p, of, from, to) : -1;
-	uint32_t state = cpu >= 0 ? sonde_attr_of_cpu(p->whole.run, cpu, "state") : SONDE_NO_ATTR;
+	uint32_t state =
+		cpu >= 0 ? sonde_attr_of_cpu(p->whole.history, cpu, "state") : SONDE_NO_ATTR;
 	struct sonde_interval i;
 
-	return state != SONDE_NO_ATTR && !sonde_interval_at(p->whole.run, state, from, &i) &&
+	return state != SONDE_NO_ATTR && !sonde_interval_at(p->whole.history, state, from, &i) &&
 	       i.value == VCPU_UNKNOWN && i.end >= to;
 }
 

@@ -68,8 +68,8 @@ static bool is_thread_of(const struct pair *p, const struct sheet *s, size_t cut
 /* Nothing says when something of it was: any of its threads may have run. */
 static bool has_no_clock(const struct pair *p, int64_t machine)
 {
-	return machine >= 0 &&
-	       p->slacks[machine] >= sonde_run_end(p->cut.run) - sonde_run_begin(p->cut.run);
+	return machine >= 0 && p->slacks[machine] >= sonde_history_end(p->cut.history) -
+							     sonde_history_begin(p->cut.history);
 }
 
 static bool threads_fit(const struct pair *p, int64_t cut, int64_t whole)
@@ -136,7 +136,7 @@ static bool is_wide(const struct pair *p, const struct sheet *s, size_t cut, siz
 	       machine_holds(p, culprit, cell(&s->whole, whole, column).i);
 }
 
-/* The whole run does not know that one. */
+/* The whole history does not know that one. */
 static bool is_not_known(const struct sonde_column *c, union sonde_cell whole)
 {
 	return (c->type == SONDE_COL_MACHINE || c->type == SONDE_COL_CPU ||

@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 	printf("compared\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\n", (long long)p.moments,
 	       (long long)p.known_ns, (long long)p.kept_ns, (long long)p.more, (long long)p.rows,
 	       (long long)p.rows_kept,
-	       (long long)(sonde_nr_losses(p.cut.run) - sonde_nr_losses(p.whole.run)));
+	       (long long)(sonde_nr_losses(p.cut.history) - sonde_nr_losses(p.whole.history)));
 	ret = p.wrong ? 1 : 0;
 	pair_close(&p);
 	return ret;

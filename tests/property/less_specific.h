@@ -2,7 +2,7 @@
 #ifndef TESTS_PROPERTY_LESS_SPECIFIC_H
 #define TESTS_PROPERTY_LESS_SPECIFIC_H
 
-#include <sonde/run.h>
+#include <sonde/history.h>
 
 /*
  * Two histories of one set of traces, of which one was made of a damaged copy: what the second one
@@ -22,7 +22,7 @@
  */
 
 struct side {
-	struct sonde_run *run;
+	struct sonde_history *history;
 	const char *root; /* traces' paths are compared from behind this on */
 	int64_t nr_machines, nr_cpus, nr_threads, nr_contexts;
 	struct sonde_machine *machines;
@@ -52,10 +52,10 @@ struct twin {
  *
  *	GREATER  sums and lengths are a quarter greater
  *	MODES    what a hypervisor did was its thread's own user space
- *	GAPS     all rows have what ran in the gaps that only the whole run knows of
+ *	GAPS     all rows have what ran in the gaps that only the whole history knows of
  *	WAITS    waits that are seen from outside only end ten milliseconds later; so do the
  *		 longest wake-ups of VMs without a trace
- *	LONGEST  the longest of all have what ran in all gaps that only the whole run knows of
+ *	LONGEST  the longest of all have what ran in all gaps that only the whole history knows of
  *	EXITS    VMs in one whose trace is missing exited twice as often
  *	GAINS    all that it says of the second half, where the first one knew nothing
  *	NEIGHBOURS  all that it says while it may say more of another machine or CPU
@@ -171,7 +171,7 @@ struct question {
 };
 
 void list_add(struct interval_list *l, const struct sonde_interval *i);
-void list_attr(struct sonde_run *run, uint32_t attr, struct interval_list *out);
+void list_attr(struct sonde_history *history, uint32_t attr, struct interval_list *out);
 /* From the second history's time line to the first one's. */
 void list_translate(const struct pair *p, struct interval_list *l);
 void list_release(struct interval_list *l);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables with a row for each thing that happened: it is one that the whole run has there, too. */
+/* Tables with a row for each thing that happened: it is one that the whole history has there, too.
+ */
 #include "sheet.h"
 
 #include <stdlib.h>
@@ -82,8 +83,8 @@ static int64_t next_run(const struct pair *p, int64_t vcpu, int64_t t)
 
 	for (int64_t i = 0; i < s->nr_cpus; i++) {
 		if (!s->cpus[i].machine)
-			sonde_interval_walk(s->run, sonde_attr_of_cpu(s->run, i, "runs"), t,
-					    sonde_run_end(s->run), is_run_of, &x);
+			sonde_interval_walk(s->history, sonde_attr_of_cpu(s->history, i, "runs"), t,
+					    sonde_history_end(s->history), is_run_of, &x);
 	}
 	return x.found == INT64_MAX ? t : x.found;
 }
@@ -103,7 +104,7 @@ static bool is_that_from_outside(const struct pair *p, const struct sheet *s, si
 		(s->waits.of && waits_at(p, s, row, seen->from)));
 }
 
-/* From outside, the wake-up @seen is the end of that row of the whole run's waits. */
+/* From outside, the wake-up @seen is the end of that row of the whole history's waits. */
 static bool ends_wait(const struct pair *p, const struct sheet *s, const struct stretch *seen,
 		      size_t wait)
 {
@@ -230,11 +231,11 @@ static const char *wrong_part(const struct sheet *s, size_t cut, size_t whole, i
 	return NULL;
 }
 
-/* Until when it was, on the whole run's time line, of which nothing is known after its end; @at is
- * on the second history's. */
+/* Until when it was, on the whole history's time line, of which nothing is known after its end; @at
+ * is on the second history's. */
 static int64_t end_in_whole(const struct pair *p, int64_t at, int64_t length)
 {
-	int64_t end = time_in_whole(p, at + length), last = sonde_run_end(p->whole.run);
+	int64_t end = time_in_whole(p, at + length), last = sonde_history_end(p->whole.history);
 
 	return end > last && time_in_whole(p, at) < last ? last : end;
 }

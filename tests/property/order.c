@@ -87,8 +87,8 @@ bool text_fits(const char *cut, const char *whole)
 static bool place_fits(const struct pair *p, const struct sonde_context *c,
 		       const struct sonde_context *w)
 {
-	int64_t cut = sonde_find_cpu(p->cut.run, c->machine, c->cpu);
-	int64_t whole = sonde_find_cpu(p->whole.run, w->machine, w->cpu);
+	int64_t cut = sonde_find_cpu(p->cut.history, c->machine, c->cpu);
+	int64_t whole = sonde_find_cpu(p->whole.history, w->machine, w->cpu);
 
 	if (!machine_fits(p, c->machine, w->machine))
 		return false;
@@ -210,7 +210,7 @@ static int64_t bound_of(const struct side *s, int64_t machine, int64_t t)
 	struct sonde_interval i;
 
 	if (machine < 0 || s->bounds[machine] == SONDE_NO_ATTR ||
-	    sonde_interval_at(s->run, s->bounds[machine], t, &i))
+	    sonde_interval_at(s->history, s->bounds[machine], t, &i))
 		return 0;
 	return i.value == NO_BOUND ? SONDE_TIME_MAX / 4 : i.value;
 }
@@ -226,7 +226,7 @@ int64_t slack_of(const struct pair *p, int64_t cut_machine, int64_t whole_machin
 	       (p->root ? bound_of(&p->whole, p->root, t) : 0) + rounding;
 }
 
-/* The machine right in L0 that holds it, in the whole run's rows; 0 L0 itself, -1 not known. */
+/* The machine right in L0 that holds it, in the whole history's rows; 0 L0 itself, -1 not known. */
 static int64_t outer_of(const struct pair *p, int64_t machine, bool of_cut)
 {
 	if (of_cut) {

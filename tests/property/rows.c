@@ -2,6 +2,7 @@
 /* What there is: machines and where they run, threads and what they belong to. */
 #include "less_specific.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 static void compare_machine(struct pair *p, int64_t row)
@@ -13,9 +14,9 @@ static void compare_machine(struct pair *p, int64_t row)
 	if (at < 0 || p->machines[row].within)
 		return;
 	w = &p->whole.machines[at];
-	snprintf(parent, sizeof(parent), "%d", c->parent);
+	snprintf(parent, sizeof(parent), "%" PRId64, c->parent);
 	if (!machine_fits(p, c->parent, w->parent))
-		say_wrong(p, "parent", c->name, 0, 0, parent, "%d", w->parent);
+		say_wrong(p, "parent", c->name, 0, 0, parent, "%" PRId64, w->parent);
 	if (!text_fits(c->hostname, w->hostname))
 		say_wrong(p, "hostname", c->name, 0, 0, c->hostname, "%s", w->hostname);
 	if (!text_fits(c->release, w->release))
@@ -33,12 +34,12 @@ bool namespace_fits(const struct pair *p, int64_t cut, int64_t whole)
 		return true;
 	if (whole < 0)
 		return false;
-	sonde_pid_ns_get(p->cut.run, cut, &c);
-	sonde_pid_ns_get(p->whole.run, whole, &w);
+	sonde_pid_ns_get(p->cut.history, cut, &c);
+	sonde_pid_ns_get(p->whole.history, whole, &w);
 	return c.inum == w.inum && text_fits(c.name, w.name) && c.level <= w.level;
 }
 
-/* One row of the whole run says all that this one does. */
+/* One row of the whole history says all that this one does. */
 static bool thread_row_fits(const struct pair *p, const struct sonde_thread *c,
 			    const struct sonde_thread *w)
 {
@@ -61,7 +62,7 @@ static void compare_thread_row(struct pair *p, int64_t row)
 			return;
 		like = w;
 	}
-	sonde_thread_label(p->cut.run, row, label, sizeof(label));
+	sonde_thread_label(p->cut.history, row, label, sizeof(label));
 	snprintf(said, sizeof(said), "pid %lld ppid %lld ns %lld vcpu %lld", (long long)c->pid,
 		 (long long)c->ppid, (long long)c->pid_ns, (long long)c->vcpu);
 	if (like)

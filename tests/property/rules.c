@@ -109,18 +109,18 @@ static bool is_in(const char *const *list, size_t nr, const char *name)
 #define IS_IN(list, name) is_in(list, sizeof(list) / sizeof(*(list)), name)
 
 /* Lists of which each row tells how a time is divided. */
-static bool has_parts(const struct sonde_analysis *a)
+static bool has_parts(const struct sonde_table *a)
 {
 	return strstr(a->name, "_list") && strncmp(a->name, "preemption", 10) != 0;
 }
 
 /* How things spread.  Of what less is seen takes less time: so many took so long or longer. */
-static bool is_spread(const struct sonde_analysis *a)
+static bool is_spread(const struct sonde_table *a)
 {
 	return !strcmp(a->name, "wakeup_histogram") || !strcmp(a->name, "io_histogram");
 }
 
-static enum rule rule_of(const struct sonde_analysis *a, const struct sonde_column *c)
+static enum rule rule_of(const struct sonde_table *a, const struct sonde_column *c)
 {
 	bool histogram = strstr(a->name, "histogram");
 	bool means = !strcmp(a->name, "io") || !strncmp(a->name, "wakeup", 6);
@@ -153,7 +153,7 @@ static enum rule rule_of(const struct sonde_analysis *a, const struct sonde_colu
 	return RULE_KEY;
 }
 
-static int column_of(const struct sonde_analysis *a, const char *name)
+static int column_of(const struct sonde_table *a, const char *name)
 {
 	for (unsigned c = 0; name && c < a->nr_columns; c++) {
 		if (!strcmp(a->columns[c].name, name))
@@ -162,12 +162,12 @@ static int column_of(const struct sonde_analysis *a, const char *name)
 	return -1;
 }
 
-bool sheet_is_skipped(const struct sonde_analysis *a)
+bool sheet_is_skipped(const struct sonde_table *a)
 {
 	return IS_IN(skipped, a->name);
 }
 
-void sheet_rules(struct sheet *s, const struct sonde_analysis *a)
+void sheet_rules(struct sheet *s, const struct sonde_table *a)
 {
 	*s = (struct sheet){.of = a, .at = -1, .length = -1, .whole_at = -1, .whole_length = -1};
 	for (unsigned i = 0; i < a->nr_columns; i++)

@@ -4,29 +4,29 @@
 
 #include "less_specific.h"
 
-#include <sonde/facts.h>
+#include <sonde/tables.h>
 
 /*
  * One table, as both histories have it, and what each of its columns means for "less specific":
  *
  *	RULE_KEY      what a row is about: equal, or less specific (order.c)
- *	RULE_SUM      times and counts: at most what those rows of the whole run together have that
- *		      the row's keys fit, and what clocks may have moved.  What is missing is
- *unknown, or lost; a "total" without its part of which nothing is known: that may be another row's
- *	RULE_EXTREME  the longest of something: at most that of one of these rows
- *	RULE_PART     of lists: what else is told of the row's time, see lists.c
- *	RULE_NONE     less evidence tells nothing certain of it: means, shares, what is unknown or
- *		      less specific itself, sentences that give evidence, names (older ones, maybe)
+ *	RULE_SUM      times and counts: at most what those rows of the whole history together have
+ *that the row's keys fit, and what clocks may have moved.  What is missing is unknown, or lost; a
+ *"total" without its part of which nothing is known: that may be another row's RULE_EXTREME  the
+ *longest of something: at most that of one of these rows RULE_PART     of lists: what else is told
+ *of the row's time, see lists.c RULE_NONE     less evidence tells nothing certain of it: means,
+ *shares, what is unknown or less specific itself, sentences that give evidence, names (older ones,
+ *maybe)
  *
  *	rules.c  which column has which rule
  *	keys.c   whether a row of the one history is about what a row of the other one is about
  *	lists.c  tables with a row for each thing that happened: its time lies in that of one row of
- *		 the whole run that its keys fit
+ *		 the whole history that its keys fit
  *	sums.c   all other ones
- *	beside.c what the sums have where the whole run's own evidence tells less
+ *	beside.c what the sums have where the whole history's own evidence tells less
  *
- * Where the whole run itself knows less, for its traces contradict each other, the damaged one may
- * know more: that is counted.  A trace may show a gap in another: without it, the cut run says
+ * Where the whole history itself knows less, for its traces contradict each other, the damaged one
+ *may know more: that is counted.  A trace may show a gap in another: without it, the cut run says
  * there what the whole one does not; that is counted, up to the gap's length.
  */
 enum rule { RULE_NONE, RULE_KEY, RULE_SUM, RULE_EXTREME, RULE_PART };
@@ -36,10 +36,10 @@ enum rule { RULE_NONE, RULE_KEY, RULE_SUM, RULE_EXTREME, RULE_PART };
 
 /* All cells of a table, row by row. */
 struct grid {
-	struct sonde_facts *facts;
-	const struct sonde_analysis *of;
+	struct sonde_rows *rows;
+	const struct sonde_table *of;
 	size_t nr;
-	union sonde_cell *cells; /* owned; strings are those of @facts */
+	union sonde_cell *cells; /* owned; strings are those of @rows */
 };
 
 /* How the values of one column fit those of the other history's: each pair is asked for once. */
@@ -50,7 +50,7 @@ struct fits {
 };
 
 struct sheet {
-	const struct sonde_analysis *of;
+	const struct sonde_table *of;
 	enum rule rules[COLUMNS_MAX];
 	struct fits fits[COLUMNS_MAX];
 	int at, length; /* of lists; else -1 */
@@ -59,17 +59,17 @@ struct sheet {
 		from; /* columns, -1 where there is none */
 	bool is_process_time, is_spread;
 	struct grid cut, whole;
-	struct grid waits, wakeups; /* of the whole run, where wake-ups are compared */
+	struct grid waits, wakeups; /* of the whole history, where wake-ups are compared */
 	struct grid preemptions;    /* the same, of table steal */
 	struct grid exits;	    /* the same, of table exit_cause */
 	struct grid beside[2];	    /* of the cut run: see beside.c */
 	int64_t beside_of;	    /* ... of which machine, + 1; 0 not read yet */
 	int64_t slack;		    /* the greatest that clocks may have moved at all */
-	int64_t gaps;		    /* of the whole run, which the cut one does not see */
+	int64_t gaps;		    /* of the whole history, which the cut one does not see */
 	struct listed {
 		int64_t at;
 		size_t row;
-	} * order;	 /* owned: of lists, rows of the whole run by time */
+	} * order;	 /* owned: of lists, rows of the whole history by time */
 	int64_t longest; /* of these */
 };
 
@@ -83,14 +83,14 @@ int grid_get(struct grid *g, const struct side *side, const char *name, int64_t 
 	     struct sonde_error *err);
 void grid_release(struct grid *g);
 
-bool sheet_is_skipped(const struct sonde_analysis *a);
-void sheet_rules(struct sheet *s, const struct sonde_analysis *a);
+bool sheet_is_skipped(const struct sonde_table *a);
+void sheet_rules(struct sheet *s, const struct sonde_table *a);
 
 /* A row's length; as far as it is certain: see column doubt of boot and shutdown. */
 int64_t length_of(const struct sheet *s, const struct grid *g, size_t row);
-/* A gap of the whole run that only a trace shows which the cut one lacks. */
+/* A gap of the whole history that only a trace shows which the cut one lacks. */
 bool is_unseen(const struct pair *p, const struct sonde_loss *gap);
-/* How much of [from, to) lies in gaps of the whole run that the cut one does not see. */
+/* How much of [from, to) lies in gaps of the whole history that the cut one does not see. */
 int64_t unseen_gaps(const struct pair *p, int64_t from, int64_t to);
 /* A row of the second history in words. */
 void word_row(const struct pair *p, const struct sheet *s, size_t row, char *buf, size_t room);
@@ -121,11 +121,12 @@ void lists_init(struct sheet *s);
 /* Of a wait or a wake-up: only the host of the vCPU's host tells of it. */
 bool is_seen_from_outside(const struct pair *p, const struct sheet *s, size_t row);
 void check_listed(struct pair *p, struct sheet *s, size_t row);
-/* Seen from outside, a wake-up of that machine and cause: it ends a wait of the whole run, with the
- * entry of the vCPU's host that the VM's own one led to; or is a wake-up of the whole run. */
+/* Seen from outside, a wake-up of that machine and cause: it ends a wait of the whole history, with
+ * the entry of the vCPU's host that the VM's own one led to; or is a wake-up of the whole history.
+ */
 bool is_wakeup_from_outside(const struct pair *p, const struct sheet *s, int64_t machine,
 			    const char *cause, int64_t at, int64_t length);
-/* The vCPU goes on there in the whole run, too, as far as that knows. */
+/* The vCPU goes on there in the whole history, too, as far as that knows. */
 void check_wait(struct pair *p, const struct sheet *s, size_t row);
 
 /* What a row has in @column, of which only the outer host tells: see beside.c. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "query/run.h"
+#include "query/query.h"
 
 static void *list_of(int64_t nr, size_t each_bytes)
 {
@@ -20,16 +20,16 @@ static void *list_of(int64_t nr, size_t each_bytes)
 
 #define READ_ALL(side, rows, name)                                                                 \
 	do {                                                                                       \
-		(side)->nr_##rows = sonde_nr_##rows((side)->run);                                  \
+		(side)->nr_##rows = sonde_nr_##rows((side)->history);                              \
 		(side)->rows = list_of((side)->nr_##rows, sizeof(*(side)->rows));                  \
 		for (int64_t i = 0; i < (side)->nr_##rows; i++)                                    \
-			sonde_##name##_get((side)->run, i, &(side)->rows[i]);                      \
+			sonde_##name##_get((side)->history, i, &(side)->rows[i]);                  \
 	} while (0)
 
 /* Those of @machine.  Table "tick" is not part of libsonde's interface. */
 static void read_lines(struct side *s, int64_t machine)
 {
-	const struct history *h = s->run->history;
+	const struct history *h = s->history->file;
 	int table = history_table(h, "tick");
 
 	s->lines = list_of(table < 0 ? 0 : history_nr_rows(h, table), sizeof(*s->lines));
@@ -75,7 +75,7 @@ static int side_open(struct side *s, const char *file, const char *root)
 	char path[256];
 
 	s->root = root;
-	if (sonde_run_open(&s->run, file, &err)) {
+	if (sonde_history_open(&s->history, file, &err)) {
 		fprintf(stderr, "less_specific: %s: %s\n", file, err.text);
 		return -1;
 	}
@@ -86,14 +86,14 @@ static int side_open(struct side *s, const char *file, const char *root)
 	s->bounds = list_of(s->nr_machines, sizeof(*s->bounds));
 	for (int64_t i = 0; i < s->nr_machines; i++) {
 		snprintf(path, sizeof(path), "%s/clock_bound", s->machines[i].name);
-		s->bounds[i] = sonde_attr_find(s->run, path);
+		s->bounds[i] = sonde_attr_find(s->history, path);
 	}
 	return 0;
 }
 
 static void side_close(struct side *s)
 {
-	sonde_run_close(s->run);
+	sonde_history_close(s->history);
 	free(s->machines);
 	free(s->cpus);
 	free(s->threads);
@@ -124,7 +124,7 @@ static int64_t by_trace(const struct pair *p, const struct sonde_machine *m)
 	return -1;
 }
 
-/* The CPU of the whole run that the same thread of the same machine runs, or the same control
+/* The CPU of the whole history that the same thread of the same machine runs, or the same control
  * block. */
 static int64_t cpu_by_host(const struct pair *p, const struct sonde_cpu *cpu)
 {
@@ -172,7 +172,7 @@ static int64_t find_cpu(const struct pair *p, int64_t row)
 		return host;
 	if (machine.row < 0 || machine.within || cpu->number < 0)
 		return -1;
-	return sonde_find_cpu(p->whole.run, (unsigned)machine.row, cpu->number);
+	return sonde_find_cpu(p->whole.history, (unsigned)machine.row, cpu->number);
 }
 
 /* Parents stand before their guests only by level. */
@@ -194,7 +194,8 @@ static void find_twins(struct pair *p)
 
 static int64_t greatest_slack(const struct pair *p, int64_t machine)
 {
-	int64_t begin = sonde_run_begin(p->cut.run), end = sonde_run_end(p->cut.run);
+	int64_t begin = sonde_history_begin(p->cut.history),
+		end = sonde_history_end(p->cut.history);
 	int64_t most = 0, whole = p->machines[machine].row;
 
 	for (int i = 0; i < 32 && whole >= 0; i++) {
@@ -203,7 +204,7 @@ static int64_t greatest_slack(const struct pair *p, int64_t machine)
 
 		most = slack > most ? slack : most;
 	}
-	/* Where a clock is not known, any moment of the run; more can only overflow. */
+	/* Where a clock is not known, any moment of the history; more can only overflow. */
 	return most < end - begin ? most : end - begin;
 }
 
@@ -229,11 +230,12 @@ static void find_serving(struct pair *p)
 	for (int64_t i = 0; i < p->cut.nr_threads; i++)
 		p->serve_since[i] = INT64_MAX;
 	for (int64_t i = 0; i < p->cut.nr_cpus; i++) {
-		uint32_t attr = sonde_attr_of_cpu(p->cut.run, i, "runs");
+		uint32_t attr = sonde_attr_of_cpu(p->cut.history, i, "runs");
 
 		if (attr != SONDE_NO_ATTR)
-			sonde_interval_walk(p->cut.run, attr, sonde_run_begin(p->cut.run),
-					    sonde_run_end(p->cut.run), note_serving, p);
+			sonde_interval_walk(p->cut.history, attr,
+					    sonde_history_begin(p->cut.history),
+					    sonde_history_end(p->cut.history), note_serving, p);
 	}
 }
 
@@ -243,7 +245,7 @@ static bool leaves_outermost_out(const struct pair *p)
 	const char *name = behind(p->whole.machines[0].trace_path, p->whole.root);
 	struct sonde_left_out l;
 
-	for (int64_t i = 0; !sonde_left_out_get(p->cut.run, i, &l); i++) {
+	for (int64_t i = 0; !sonde_left_out_get(p->cut.history, i, &l); i++) {
 		if (!strcmp(behind(l.path, p->cut.root), name))
 			return true;
 	}
@@ -269,15 +271,16 @@ static void find_root(struct pair *p)
 
 	p->root = p->cut.nr_machines && !twin->within ? twin->row : -1;
 	if (p->root < 0 && p->cut.nr_machines && leaves_outermost_out(p))
-		return; /* another run's traces were given, too, and are what is analysed */
+		return; /* another history's traces were given, too, and are what is analysed */
 	if (p->root < 0)
 		say_wrong(p, "outermost", "machine", 0, 0, "another", "none of the whole's");
 	else if (p->root && has_outermost(p))
 		say_wrong(p, "outermost", "machine", 0, 0, p->cut.machines[0].name, "%s",
 			  p->whole.machines[0].name);
-	else if (sonde_run_ticks_are_ns(p->cut.run) != sonde_run_ticks_are_ns(p->whole.run))
+	else if (sonde_history_ticks_are_ns(p->cut.history) !=
+		 sonde_history_ticks_are_ns(p->whole.history))
 		say_wrong(p, "unit", "time", 0, 0, "another", "%s",
-			  sonde_run_ticks_are_ns(p->whole.run) ? "ns" : "cycles");
+			  sonde_history_ticks_are_ns(p->whole.history) ? "ns" : "cycles");
 }
 
 int pair_open(struct pair *p, char **files, char **roots)

@@ -56,7 +56,7 @@ static int64_t slack_of_machine(const struct pair *p, const struct question *q, 
 static void word_context(const struct side *s, uint32_t value, char *buf, size_t room)
 {
 	const struct sonde_context *c = context_of(s, value);
-	int len = value ? sonde_context_label(s->run, (int64_t)value - 1, buf, room)
+	int len = value ? sonde_context_label(s->history, (int64_t)value - 1, buf, room)
 			: snprintf(buf, room, "none");
 
 	if (c && len > 0 && (size_t)len < room)
@@ -120,7 +120,7 @@ static bool task_known(const struct side *s, uint32_t value)
 static void word_thread(const struct side *s, uint32_t value, char *buf, size_t room)
 {
 	if (value)
-		sonde_thread_label(s->run, (int64_t)value - 1, buf, room);
+		sonde_thread_label(s->history, (int64_t)value - 1, buf, room);
 	else
 		snprintf(buf, room, "none");
 }
@@ -165,7 +165,7 @@ static void list_states(const struct side *s, int64_t machine, int64_t tid,
 
 		if (s->threads[row].machine != machine || s->threads[row].tid != tid)
 			continue;
-		list_attr(s->run, sonde_attr_of_thread(s->run, row, "state"), &one);
+		list_attr(s->history, sonde_attr_of_thread(s->history, row, "state"), &one);
 		for (size_t i = 0; i < one.nr; i++) {
 			struct sonde_interval *x = &one.list[i];
 
@@ -205,8 +205,8 @@ static void compare_vcpu(struct pair *p, int64_t cut, int64_t whole)
 	struct interval_list state = {0};
 	char label[96];
 
-	sonde_cpu_label(p->cut.run, cut, label, sizeof(label));
-	list_attr(p->cut.run, sonde_attr_of_cpu(p->cut.run, cut, "state"), &state);
+	sonde_cpu_label(p->cut.history, cut, label, sizeof(label));
+	list_attr(p->cut.history, sonde_attr_of_cpu(p->cut.history, cut, "state"), &state);
 	list_translate(p, &state);
 	for (size_t i = 0; i < sizeof(of_vcpus) / sizeof(*of_vcpus); i++) {
 		const char *name = of_vcpus[i].name;
@@ -226,8 +226,8 @@ static void compare_vcpu(struct pair *p, int64_t cut, int64_t whole)
 		};
 
 		snprintf(q.which, sizeof(q.which), "%s/%s", label, name);
-		list_attr(p->cut.run, sonde_attr_of_cpu(p->cut.run, cut, name), &said);
-		list_attr(p->whole.run, sonde_attr_of_cpu(p->whole.run, whole, name), &was);
+		list_attr(p->cut.history, sonde_attr_of_cpu(p->cut.history, cut, name), &said);
+		list_attr(p->whole.history, sonde_attr_of_cpu(p->whole.history, whole, name), &was);
 		list_translate(p, &said);
 		if (of_vcpus[i].while_state)
 			only_while(&said, &state, of_vcpus[i].while_state, of_vcpus[i].after);
@@ -252,9 +252,9 @@ static void compare_physical(struct pair *p, int64_t cut, int64_t whole)
 		.context = true,
 	};
 
-	sonde_cpu_label(p->cut.run, cut, q.which, sizeof(q.which));
-	list_attr(p->cut.run, sonde_attr_of_cpu(p->cut.run, cut, "runs"), &said);
-	list_attr(p->whole.run, sonde_attr_of_cpu(p->whole.run, whole, "runs"), &was);
+	sonde_cpu_label(p->cut.history, cut, q.which, sizeof(q.which));
+	list_attr(p->cut.history, sonde_attr_of_cpu(p->cut.history, cut, "runs"), &said);
+	list_attr(p->whole.history, sonde_attr_of_cpu(p->whole.history, whole, "runs"), &was);
 	list_translate(p, &said);
 	compare_timelines(p, &q, &said, &was);
 	list_release(&said);
@@ -295,8 +295,8 @@ static void compare_of_thread(struct pair *p, const struct question *like, int64
 	struct interval_list said = {0}, was = {0};
 
 	snprintf(q.which, sizeof(q.which), "%.120s/%s", like->which, name);
-	list_attr(p->cut.run, sonde_attr_of_thread(p->cut.run, cut, name), &said);
-	list_attr(p->whole.run, sonde_attr_of_thread(p->whole.run, whole, name), &was);
+	list_attr(p->cut.history, sonde_attr_of_thread(p->cut.history, cut, name), &said);
+	list_attr(p->whole.history, sonde_attr_of_thread(p->whole.history, whole, name), &was);
 	list_translate(p, &said);
 	only_while(&said, state, while_state, 0);
 	q.part = true;
@@ -321,7 +321,7 @@ static void compare_thread(struct pair *p, int64_t row)
 		.of = {th->machine, -1, row},
 	};
 
-	sonde_thread_label(p->cut.run, row, q.which, sizeof(q.which));
+	sonde_thread_label(p->cut.history, row, q.which, sizeof(q.which));
 	list_states(&p->cut, th->machine, th->tid, &said);
 	list_states(&p->whole, machine, th->tid, &was);
 	list_translate(p, &said);

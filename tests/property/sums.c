@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of sums: no row has more than all rows of the whole run together that it may stand for. */
+/* Tables of sums: no row has more than all rows of the whole history together that it may stand
+ * for. */
 #include "sheet.h"
 
 #include <stdlib.h>
@@ -22,7 +23,7 @@ static int64_t summed(const struct sheet *s, size_t row, int column)
 	return sum;
 }
 
-/* The machine whose vCPU a row of the whole run is about; -1 it is not known. */
+/* The machine whose vCPU a row of the whole history is about; -1 it is not known. */
 static int64_t machine_of(const struct pair *p, const struct grid *g, size_t row, int vcpu)
 {
 	int64_t cpu = cell(g, row, vcpu).i;
@@ -30,7 +31,7 @@ static int64_t machine_of(const struct pair *p, const struct grid *g, size_t row
 	return cpu < 0 ? -1 : (int64_t)p->whole.cpus[cpu].machine;
 }
 
-/* Rows of a list of the whole run, of a VM and cause, in which a thread slept. */
+/* Rows of a list of the whole history, of a VM and cause, in which a thread slept. */
 static int64_t count_of(const struct pair *p, const struct grid *f, int64_t vm, const char *cause)
 {
 	int of = grid_column(f, "cause"), vcpu = grid_column(f, "vcpu");
@@ -76,7 +77,7 @@ static int64_t known_of(const struct sheet *s, size_t row, int column)
 	return value;
 }
 
-/* Of several rows of the whole run. */
+/* Of several rows of the whole history. */
 struct limits {
 	int64_t sums[COLUMNS_MAX], most[COLUMNS_MAX];
 	int64_t nr;
@@ -101,7 +102,7 @@ static int64_t limit_of(const struct sheet *s, const struct limits *l, int colum
 	return s->rules[column] == RULE_SUM ? l->sums[column] : l->most[column];
 }
 
-/* In a table of the whole run, of all exits of that machine's code for that reason. */
+/* In a table of the whole history, of all exits of that machine's code for that reason. */
 static void add_exits(const struct pair *p, const struct sheet *s, size_t row, const struct grid *g,
 		      const char *machine, struct limits *out)
 {
@@ -123,8 +124,8 @@ static void add_exits(const struct pair *p, const struct sheet *s, size_t row, c
 	}
 }
 
-/* Exits of which the whole run does not know the guest's thread have no row: all less those that
- * have one.  None of these is longer than they are together. */
+/* Exits of which the whole history does not know the guest's thread have no row: all less those
+ * that have one.  None of these is longer than they are together. */
 static void add_exits_of_nobody(const struct pair *p, const struct sheet *s, size_t row,
 				struct limits *more)
 {
@@ -157,7 +158,7 @@ static int64_t told_as_own(const struct sheet *s, size_t row, const struct limit
 	return rest > 0 ? rest : 0;
 }
 
-/* Between the readings of a guest's own count, which may be others than those of the whole run:
+/* Between the readings of a guest's own count, which may be others than those of the whole history:
  * what that has of the row's time. */
 static int64_t stolen(const struct pair *p, const struct sheet *s, size_t row, int column)
 {
@@ -215,8 +216,8 @@ static bool may_fill(const struct pair *p, const struct sheet *s, size_t row,
 	return !places;
 }
 
-/* How long the gaps in [from, to) are that only the whole run knows of, and that hide from it what
- * the row has; *@longest of these, whole. */
+/* How long the gaps in [from, to) are that only the whole history knows of, and that hide from it
+ * what the row has; *@longest of these, whole. */
 static int64_t gaps_of(const struct pair *p, const struct sheet *s, size_t row, int64_t from,
 		       int64_t to, int64_t *longest)
 {
@@ -224,7 +225,7 @@ static int64_t gaps_of(const struct pair *p, const struct sheet *s, size_t row, 
 	int64_t sum = 0;
 
 	*longest = 0;
-	for (int64_t i = 0; s->gaps && !sonde_loss_get(p->whole.run, i, &gap); i++) {
+	for (int64_t i = 0; s->gaps && !sonde_loss_get(p->whole.history, i, &gap); i++) {
 		int64_t begin = gap.begin > from ? gap.begin : from;
 		int64_t end = gap.end < to ? gap.end : to;
 
@@ -316,7 +317,7 @@ static int64_t lie_of(const struct pair *p, const struct sheet *s, size_t row, i
 	}
 }
 
-/* All rows of the whole run that the row may stand for, and what else it may have. */
+/* All rows of the whole history that the row may stand for, and what else it may have. */
 struct bounds {
 	struct limits limits, more, threads;
 	bool joined;
@@ -398,7 +399,7 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 		most = most_of(p, s, row, &b, c, value);
 		if (value <= most || is_another_longest(p, s, row, &b, c, value))
 			continue;
-		/* Where the whole run's clocks are not exact enough it knows less. */
+		/* Where the whole history's clocks are not exact enough it knows less. */
 		if (value <= most - limit_of(s, &b.limits, c) + known) {
 			p->more++;
 			continue;
@@ -434,7 +435,7 @@ void check_total(struct pair *p, const struct sheet *s)
 {
 	int64_t all = sum_of(&s->cut, "total"), known = all - sum_of(&s->cut, "unknown");
 	int64_t whole = sum_of(&s->whole, "total") - sum_of(&s->whole, "unknown");
-	int64_t window = sonde_run_end(p->cut.run) - sonde_run_begin(p->cut.run);
+	int64_t window = sonde_history_end(p->cut.history) - sonde_history_begin(p->cut.history);
 
 	if (strcmp(s->of->name, "machine_time") && strcmp(s->of->name, "level_time"))
 		return;

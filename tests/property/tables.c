@@ -11,39 +11,40 @@
 
 int grid_column(const struct grid *g, const char *name)
 {
-	return sonde_facts_column(g->facts, name);
+	return sonde_rows_column(g->rows, name);
 }
 
 int grid_get(struct grid *g, const struct side *side, const char *name, int64_t from, int64_t to,
 	     struct sonde_error *err)
 {
-	int ret = sonde_facts_get(&g->facts, side->run, name, from, to, err);
+	int ret = sonde_rows_get(&g->rows, side->history, name, from, to, err);
 	size_t columns, nr;
 
 	if (ret)
 		return ret;
-	g->of = sonde_facts_analysis(g->facts);
+	g->of = sonde_rows_table(g->rows);
 	columns = g->of->nr_columns;
-	nr = sonde_facts_nr_rows(g->facts);
+	nr = sonde_rows_nr(g->rows);
 	g->cells = calloc(nr * columns + 1, sizeof(*g->cells));
 	if (!g->cells)
 		abort();
 	for (size_t i = 0; i < nr * columns; i++)
-		g->cells[i] = sonde_facts_cell(g->facts, i / columns, (unsigned)(i % columns));
+		g->cells[i] = sonde_rows_cell(g->rows, i / columns, (unsigned)(i % columns));
 	g->nr = nr;
 	return 0;
 }
 
 void grid_release(struct grid *g)
 {
-	sonde_facts_free(g->facts);
+	sonde_rows_free(g->rows);
 	free(g->cells);
 }
 
 static int grid_get_all(struct grid *g, const struct side *side, const char *name,
 			struct sonde_error *err)
 {
-	return grid_get(g, side, name, sonde_run_begin(side->run), sonde_run_end(side->run), err);
+	return grid_get(g, side, name, sonde_history_begin(side->history),
+			sonde_history_end(side->history), err);
 }
 
 /* The greatest that clocks may have moved at all. */
@@ -60,7 +61,7 @@ bool is_unseen(const struct pair *p, const struct sonde_loss *gap)
 {
 	struct sonde_loss l;
 
-	for (int64_t i = 0; !sonde_loss_get(p->cut.run, i, &l); i++) {
+	for (int64_t i = 0; !sonde_loss_get(p->cut.history, i, &l); i++) {
 		int64_t begin = time_in_whole(p, l.begin), end = time_in_whole(p, l.end);
 
 		if (machine_fits(p, l.machine, gap->machine) && (l.cpu < 0 || l.cpu == gap->cpu) &&
@@ -75,7 +76,7 @@ int64_t unseen_gaps(const struct pair *p, int64_t from, int64_t to)
 	struct sonde_loss gap;
 	int64_t sum = 0;
 
-	for (int64_t i = 0; from < to && !sonde_loss_get(p->whole.run, i, &gap); i++) {
+	for (int64_t i = 0; from < to && !sonde_loss_get(p->whole.history, i, &gap); i++) {
 		int64_t begin = gap.begin > from ? gap.begin : from;
 		int64_t end = gap.end < to ? gap.end : to;
 
@@ -96,11 +97,11 @@ static void word_cell(const struct side *s, const struct sonde_column *c, union 
 		snprintf(buf, room, "%s", cell.i < 0 ? "-" : s->machines[cell.i].name);
 		break;
 	case SONDE_COL_CPU:
-		if (cell.i < 0 || sonde_cpu_label(s->run, cell.i, buf, room) < 0)
+		if (cell.i < 0 || sonde_cpu_label(s->history, cell.i, buf, room) < 0)
 			snprintf(buf, room, "-");
 		break;
 	case SONDE_COL_THREAD:
-		if (cell.i < 0 || sonde_thread_label(s->run, cell.i, buf, room) < 0)
+		if (cell.i < 0 || sonde_thread_label(s->history, cell.i, buf, room) < 0)
 			snprintf(buf, room, "-");
 		break;
 	default:
@@ -192,7 +193,7 @@ static void count_rows(struct pair *p, size_t cut, size_t whole)
 	p->rows_kept += (int64_t)(1000 * (cut < whole ? cut : whole) / whole);
 }
 
-static int sheet_open(struct sheet *s, const struct pair *p, const struct sonde_analysis *a,
+static int sheet_open(struct sheet *s, const struct pair *p, const struct sonde_table *a,
 		      struct sonde_error *err)
 {
 	int ret;
@@ -253,9 +254,10 @@ static void compare_sheet(struct pair *p, struct sheet *s)
 void compare_tables(struct pair *p)
 {
 	int64_t slack = greatest_slack(p);
-	int64_t gaps = unseen_gaps(p, sonde_run_begin(p->whole.run), sonde_run_end(p->whole.run));
+	int64_t gaps = unseen_gaps(p, sonde_history_begin(p->whole.history),
+				   sonde_history_end(p->whole.history));
 	unsigned nr;
-	const struct sonde_analysis *const *list = sonde_analyses(&nr);
+	const struct sonde_table *const *list = sonde_tables(&nr);
 
 	for (unsigned i = 0; i < nr; i++) {
 		struct sonde_error err;

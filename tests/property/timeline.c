@@ -22,10 +22,11 @@ static bool keep(const struct sonde_interval *i, void *data)
 	return true;
 }
 
-void list_attr(struct sonde_run *run, uint32_t attr, struct interval_list *out)
+void list_attr(struct sonde_history *history, uint32_t attr, struct interval_list *out)
 {
 	if (attr != SONDE_NO_ATTR)
-		sonde_interval_walk(run, attr, sonde_run_begin(run), sonde_run_end(run), keep, out);
+		sonde_interval_walk(history, attr, sonde_history_begin(history),
+				    sonde_history_end(history), keep, out);
 }
 
 void list_translate(const struct pair *p, struct interval_list *l)
@@ -62,7 +63,8 @@ static int64_t sooner(int64_t a, int64_t b)
  * of somebody else, if that is the lie. */
 static uint32_t said_in(const struct pair *p, const struct sonde_interval *w)
 {
-	int64_t begin = sonde_run_begin(p->whole.run), end = sonde_run_end(p->whole.run);
+	int64_t begin = sonde_history_begin(p->whole.history),
+		end = sonde_history_end(p->whole.history);
 
 	if (p->lie == LIE_GAINS && w->begin > begin + (end - begin) / 2)
 		return 0;

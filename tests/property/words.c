@@ -20,18 +20,18 @@ static bool containers_fit(const struct pair *p, int64_t cut, int64_t whole)
 {
 	char c[128], w[128];
 
-	container_text(p->cut.run, cut, c, sizeof(c));
-	container_text(p->whole.run, whole, w, sizeof(w));
+	container_text(p->cut.history, cut, c, sizeof(c));
+	container_text(p->whole.history, whole, w, sizeof(w));
 	return !*c || !strcmp(c, w);
 }
 
 static bool frames_fit(const struct pair *p, const struct sonde_frame *c,
 		       const struct sonde_frame *w)
 {
-	int64_t cpu = sonde_find_cpu(p->cut.run, c->machine, c->cpu);
+	int64_t cpu = sonde_find_cpu(p->cut.history, c->machine, c->cpu);
 
 	return machine_fits(p, c->machine, w->machine) &&
-	       cpu_fits(p, cpu, sonde_find_cpu(p->whole.run, w->machine, w->cpu)) &&
+	       cpu_fits(p, cpu, sonde_find_cpu(p->whole.history, w->machine, w->cpu)) &&
 	       thread_fits(p, c->thread, w->thread) && containers_fit(p, c->thread, w->thread);
 }
 
@@ -71,8 +71,10 @@ static bool fits_about(const struct pair *p, int number, const struct sonde_stac
 	struct subject of = {c->nr ? c->frames[c->nr - 1].machine : 0, -1, -1};
 	struct sonde_stack w;
 
-	t = t - slack < sonde_run_begin(p->whole.run) ? sonde_run_begin(p->whole.run) : t - slack;
-	for (; t <= end && !sonde_stack_at(p->whole.run, number, t, &w); t = w.end) {
+	t = t - slack < sonde_history_begin(p->whole.history)
+		    ? sonde_history_begin(p->whole.history)
+		    : t - slack;
+	for (; t <= end && !sonde_stack_at(p->whole.history, number, t, &w); t = w.end) {
 		if (w.end <= t)
 			break;
 		if (stacks_fit(p, c, &w) || (!w.nr && is_gain(p, &of, t, t)))
@@ -93,15 +95,15 @@ static void compare_moment(struct pair *p, int number, int64_t at)
 	char said[256] = "", which[32];
 	size_t len = 0;
 
-	if (sonde_stack_at(p->cut.run, number, at, &c) || t < sonde_run_begin(p->whole.run) ||
-	    t >= sonde_run_end(p->whole.run))
+	if (sonde_stack_at(p->cut.history, number, at, &c) ||
+	    t < sonde_history_begin(p->whole.history) || t >= sonde_history_end(p->whole.history))
 		return;
 	if (fits_about(p, number, &c, t))
 		return;
 	for (unsigned i = 0; i < c.nr && len < 180; i++) {
 		char does[64];
 
-		stack_does_text(p->cut.run, &c, i, does, sizeof(does));
+		stack_does_text(p->cut.history, &c, i, does, sizeof(does));
 		len += (size_t)snprintf(said + len, sizeof(said) - len, "%s: %.40s; ",
 					p->cut.machines[c.frames[i].machine].name, does);
 	}
@@ -111,7 +113,8 @@ static void compare_moment(struct pair *p, int number, int64_t at)
 
 static void compare_state_words(struct pair *p)
 {
-	int64_t begin = sonde_run_begin(p->cut.run), end = sonde_run_end(p->cut.run);
+	int64_t begin = sonde_history_begin(p->cut.history),
+		end = sonde_history_end(p->cut.history);
 
 	for (int64_t cpu = 0; cpu < p->cut.nr_cpus; cpu++) {
 		if (p->cut.cpus[cpu].machine || p->cpus[cpu] < 0)
@@ -166,16 +169,17 @@ static void compare_row(struct pair *p, const struct picture *cut, const struct 
 
 static void compare_pictures(struct pair *p)
 {
-	int64_t begin = sonde_run_begin(p->cut.run), end = sonde_run_end(p->cut.run);
+	int64_t begin = sonde_history_begin(p->cut.history),
+		end = sonde_history_end(p->cut.history);
 	struct picture cut, whole;
 	struct error err = {0};
 	const unsigned which = PICTURE_CPUS | PICTURE_MACHINES | PICTURE_VCPUS;
 
-	if (picture_init(&cut, p->cut.run, begin, end, PIXELS, which, &err)) {
+	if (picture_init(&cut, p->cut.history, begin, end, PIXELS, which, &err)) {
 		say_wrong(p, "picture", "it", begin, end, "failed", "%s", err.text);
 		return;
 	}
-	if (picture_init(&whole, p->whole.run, time_in_whole(p, begin), time_in_whole(p, end),
+	if (picture_init(&whole, p->whole.history, time_in_whole(p, begin), time_in_whole(p, end),
 			 PIXELS, which, &err)) {
 		say_wrong(p, "picture", "the whole's", begin, end, "failed", "%s", err.text);
 	} else {

@@ -24,7 +24,7 @@ grep -q "processes of guests without a tracer are not told apart: ." "$scratch/e
 run 2 "$sonde" record -o "$scratch/maybe" --cr3 maybe -- true
 
 # How often guests are told: it sleeps so often.
-run 2 "$sonde" share --all-vms --period 501ms
+run 2 "$sonde" share --all-vms -d 1s --period 501ms
 says err "--period: at most 500ms"
 "$sonde" share -q --all-vms -d 100ms 2>"$scratch/share" || skip "the rest passed; sharing cannot run here: $(cat "$scratch/share")"
 pid=
@@ -34,7 +34,7 @@ slept() {
 	rm -f "$scratch/share"
 	"$sonde" share --all-vms -d 60s --period "$1" --least 77us 2>"$scratch/share" &
 	pid=$!
-	wait_for "sharing begins" grep -qs "guests are told" "$scratch/share"
+	wait_for "sharing begins" grep -qs "sharing with guests" "$scratch/share"
 	before=$(sed -n 's/^voluntary_ctxt_switches:\s*//p' "/proc/$pid/status")
 	sleep 2
 	echo $(($(sed -n 's/^voluntary_ctxt_switches:\s*//p' "/proc/$pid/status") - before)) >"$scratch/slept"

@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "sonde/sonde.h"
-#include "tests/unit/small_run_test.h"
+#include "tests/unit/small_history_test.h"
 
 /*
  * On cpu 0 of the host, BURN runs and makes threads: the vCPU's thread KVM_A (its wake-up tells of
@@ -66,16 +66,13 @@ static int setup(void **state)
 static void assert_first_step(int64_t of, int64_t end, int64_t thread, const char *kind,
 			      int64_t length)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
-	assert_int_equal(sonde_critical_path(&f, run, of, SMALL_BEGIN, end, NULL), 0);
-	assert_string_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "kind")).s,
-			    kind);
-	assert_int_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "thread")).i,
-			 thread);
-	assert_int_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "length")).i,
-			 length);
-	sonde_facts_free(f);
+	assert_int_equal(sonde_critical_path(&f, history, of, SMALL_BEGIN, end, NULL), 0);
+	assert_string_equal(sonde_rows_cell(f, 0, (unsigned)sonde_rows_column(f, "kind")).s, kind);
+	assert_int_equal(sonde_rows_cell(f, 0, (unsigned)sonde_rows_column(f, "thread")).i, thread);
+	assert_int_equal(sonde_rows_cell(f, 0, (unsigned)sonde_rows_column(f, "length")).i, length);
+	sonde_rows_free(f);
 }
 
 static void a_path_goes_on_with_who_made_the_thread(void **state)
@@ -99,16 +96,16 @@ static void who_was_there_slept_until_its_first_wake_up(void **state)
 /* It is queued where it was put last, as nobody sees it run. */
 static void who_is_queued_at_the_runs_end_is_so_on_its_cpu(void **state)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
 	(void)state;
-	assert_int_equal(sonde_critical_path(&f, run, KVM_B, 1600000, SMALL_END, NULL), 0);
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
-	assert_string_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "kind")).s,
+	assert_int_equal(sonde_critical_path(&f, history, KVM_B, 1600000, SMALL_END, NULL), 0);
+	assert_int_equal(sonde_rows_nr(f), 1);
+	assert_string_equal(sonde_rows_cell(f, 0, (unsigned)sonde_rows_column(f, "kind")).s,
 			    "queued");
-	assert_string_equal(sonde_facts_cell(f, 0, (unsigned)sonde_facts_column(f, "what")).s,
-			    "ready, CPU 1 ran vm-b vCPU 0");
-	sonde_facts_free(f);
+	assert_string_equal(sonde_rows_cell(f, 0, (unsigned)sonde_rows_column(f, "what")).s,
+			    "runnable, CPU 1 ran vm-b vCPU 0");
+	sonde_rows_free(f);
 }
 
 int main(void)
@@ -120,5 +117,5 @@ int main(void)
 		cmocka_unit_test(who_is_queued_at_the_runs_end_is_so_on_its_cpu),
 	};
 
-	return cmocka_run_group_tests(tests, setup, small_run_teardown);
+	return cmocka_run_group_tests(tests, setup, small_history_teardown);
 }

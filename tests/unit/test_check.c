@@ -50,7 +50,7 @@ static struct said check_switches(unsigned pages, unsigned unseen, int last)
 	close(fd);
 	free(file.data);
 	free(cpu.b.data);
-	assert_int_equal(sonde_check(path, take, &said, &result, &err), 0);
+	assert_int_equal(sonde_check(path, take, &said, NULL, &result, &err), 0);
 	assert_int_equal(result.items, 6 * pages);
 	unlink(path);
 	return said;

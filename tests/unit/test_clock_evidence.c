@@ -10,7 +10,7 @@
 #include "clock/readings.h"
 #include "clock/reference.h"
 #include "clock/sample/watch.h"
-#include "source/exits.h"
+#include "arch/exits.h"
 
 #define VCPU_TID 100
 
@@ -506,7 +506,7 @@ static void leave_guest(struct watch *w, uint64_t time, int64_t rip)
 		{.kind = EV_KVM_EXIT,
 		 .time = {time + 1},
 		 .tid = -1,
-		 .arg = {SVM_EXIT_VMMCALL, 0, rip, ISA_SVM}},
+		 .arg = {0x81, 0, rip, ISA_SVM}},
 	};
 
 	assert_int_equal(watch_events(w, list, ARRAY_SIZE(list)), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock/trees.h: which candidates are the run's, and why the others are not. */
+/* clock/trees.h: which candidates are the history's, and why the others are not. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>

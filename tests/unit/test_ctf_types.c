@@ -2,6 +2,7 @@
 /* source/ctf: every kind of field, in CTF 1.8 and CTF 2, has the value that was written. */
 #include "tests/unit/unit.h"
 
+#include "arch/exits.h"
 #include "source/state_line.h"
 #include "tests/unit/ctf_build.h"
 
@@ -221,6 +222,29 @@ static void slots_of_the_wrong_class(void **state)
 	assert_int_equal(o.events[0].arg[1], -1);
 	assert_int_equal(o.events[0].arg[3], 0);
 	assert_int_equal(o.events[0].arg[4], 0);
+	close_trace(&o);
+}
+
+/* Its classes of exceptions are no reasons of AMD's, which is what an exit without a numbering is
+ * taken for. */
+static void exits_of_arm64(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	packet_begin(&b, &(struct packet_form){.begin = 0});
+	compact(&b, 2, 5);
+	put_bits(&b, 0x16, 32);
+	put_bits(&b, 0xffff800080000000, 64);
+	packet_end(&b, 100, 0, 4096);
+	build_trace(
+		&o,
+		BUILD_METADATA(BUILD_COMPACT,
+			       BUILD_EVENT(2, "kvm_exit", "uint32_t _esr_ec; uint64_t _vcpu_pc;")),
+		&b);
+	assert_int_equal(o.events[0].kind, EV_KVM_EXIT);
+	assert_int_equal(o.events[0].arg[0], 0x16);
+	assert_int_equal(o.events[0].arg[3], ISA_ARM64);
 	close_trace(&o);
 }
 
@@ -662,6 +686,7 @@ int main(void)
 		cmocka_unit_test(arguments),
 		cmocka_unit_test(a_state_line_is_read_from_the_logger),
 		cmocka_unit_test(slots_of_the_wrong_class),
+		cmocka_unit_test(exits_of_arm64),
 		cmocka_unit_test(compound),
 		cmocka_unit_test(references),
 		cmocka_unit_test(reference_to_header),

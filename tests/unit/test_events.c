@@ -13,7 +13,7 @@
 
 static struct {
 	char path[64];
-	struct sonde_run *run;
+	struct sonde_history *history;
 	struct sonde_events *aligned; /* clocks found from the traces */
 	struct sonde_events *known;   /* clocks from the history */
 } w;
@@ -27,9 +27,9 @@ static int setup(void **state)
 	(void)state;
 	snprintf(w.path, sizeof(w.path), "/tmp/sonde-test-events-%d", (int)getpid());
 	assert_int_equal(sonde_analyze(&in, w.path, NULL, NULL, &err), 0);
-	assert_int_equal(sonde_run_open(&w.run, w.path, &err), 0);
+	assert_int_equal(sonde_history_open(&w.history, w.path, &err), 0);
 	assert_int_equal(sonde_events_open(&w.aligned, &in, NULL, &err), 0);
-	assert_int_equal(sonde_run_events(&w.known, w.run, &err), 0);
+	assert_int_equal(sonde_history_events(&w.known, w.history, &err), 0);
 	return 0;
 }
 
@@ -38,7 +38,7 @@ static int teardown(void **state)
 	(void)state;
 	sonde_events_close(w.aligned);
 	sonde_events_close(w.known);
-	sonde_run_close(w.run);
+	sonde_history_close(w.history);
 	unlink(w.path);
 	return 0;
 }
@@ -72,7 +72,7 @@ static uint64_t compare(int64_t begin, int64_t end)
 
 static void test_whole_and_again(void **state)
 {
-	int64_t begin = sonde_run_begin(w.run), end = sonde_run_end(w.run);
+	int64_t begin = sonde_history_begin(w.history), end = sonde_history_end(w.history);
 	uint64_t all = compare(begin, end);
 	int64_t half = begin + (end - begin) / 2;
 
@@ -86,7 +86,7 @@ static void test_whole_and_again(void **state)
 /* A window that is left before its end is no part of the next one. */
 static void test_left_early(void **state)
 {
-	int64_t begin = sonde_run_begin(w.run), end = sonde_run_end(w.run);
+	int64_t begin = sonde_history_begin(w.history), end = sonde_history_end(w.history);
 	struct sonde_event event;
 
 	(void)state;
@@ -101,14 +101,14 @@ static void test_left_early(void **state)
 /* Filters stay what they were. */
 static void test_filtered_again(void **state)
 {
-	int64_t begin = sonde_run_begin(w.run), end = sonde_run_end(w.run);
+	int64_t begin = sonde_history_begin(w.history), end = sonde_history_end(w.history);
 	struct sonde_error err = {0};
 	struct sonde_events *e;
 	struct sonde_event event;
 	uint64_t nr[2] = {0};
 
 	(void)state;
-	assert_int_equal(sonde_run_events(&e, w.run, &err), 0);
+	assert_int_equal(sonde_history_events(&e, w.history, &err), 0);
 	assert_int_equal(sonde_events_only_machine(e, "vm-b"), 0);
 	assert_int_equal(sonde_events_only_name(e, "sched_switch"), 0);
 	for (unsigned i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What exports are made of: protobuf's bytes, packets of CTF, the way through a run's time, and
+/* What exports are made of: protobuf's bytes, packets of CTF, the way through a history's time, and
  * what is drawn of the history of small_run.h. */
 #include "tests/unit/unit.h"
 
@@ -12,7 +12,7 @@
 #include "export/ctf_stream.h"
 #include "export/draw.h"
 #include "export/proto.h"
-#include "tests/unit/small_run_test.h"
+#include "tests/unit/small_history_test.h"
 
 /* ---- protobuf ------------------------------------------------------------------------------ */
 
@@ -174,7 +174,7 @@ static void pieces_of_time(void **state)
 	const struct history_writer_options options = {.ticks_are_ns = true};
 	char many[] = "/tmp/sonde-export-XXXXXX";
 	struct history_writer *w;
-	struct sonde_run *big;
+	struct sonde_history *big;
 	attr_t attr;
 
 	(void)state;
@@ -184,7 +184,7 @@ static void pieces_of_time(void **state)
 	for (int64_t i = 0; i < MANY; i++)
 		history_writer_set(w, attr, i * 10, (uint32_t)(i % 7 + 1));
 	assert_int_equal(history_writer_close(w, MANY * 10, NULL), 0);
-	assert_int_equal(sonde_run_open(&big, many, NULL), 0);
+	assert_int_equal(sonde_history_open(&big, many, NULL), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(windows); i++) {
 		struct export_options o = {.begin = windows[i][0], .end = windows[i][1]};
 		struct rows rows;
@@ -197,7 +197,7 @@ static void pieces_of_time(void **state)
 		assert_true(i || c.pieces > 2);
 		rows_release(&rows);
 	}
-	sonde_run_close(big);
+	sonde_history_close(big);
 	unlink(many);
 }
 
@@ -218,10 +218,10 @@ static void stopped(void **state)
 	(void)state;
 	o.stop = &stop;
 	stop_init(&stop, never, NULL);
-	assert_int_equal(export_perfetto(out, run, &o, &err), -EINTR);
+	assert_int_equal(export_perfetto(out, history, &o, &err), -EINTR);
 	assert_string_equal(err.text, "interrupted");
-	assert_int_equal(export_chrome(out, run, &o, &err), -EINTR);
-	assert_int_equal(export_csv(out, run, &o, &err), -EINTR);
+	assert_int_equal(export_chrome(out, history, &o, &err), -EINTR);
+	assert_int_equal(export_csv(out, history, &o, &err), -EINTR);
 	fclose(out);
 }
 
@@ -234,10 +234,10 @@ static void full_disk(void **state)
 
 	(void)state;
 	setvbuf(out, NULL, _IOFBF, 256);
-	assert_int_equal(export_perfetto(out, run, &o, &err), -ENOSPC);
+	assert_int_equal(export_perfetto(out, history, &o, &err), -ENOSPC);
 	assert_string_equal(err.text, strerror(ENOSPC));
-	assert_int_equal(export_chrome(out, run, &o, &err), -ENOSPC);
-	assert_int_equal(export_csv(out, run, &o, &err), -ENOSPC);
+	assert_int_equal(export_chrome(out, history, &o, &err), -ENOSPC);
+	assert_int_equal(export_csv(out, history, &o, &err), -ENOSPC);
 	fclose(out);
 }
 
@@ -252,7 +252,7 @@ static json_t *chrome_trace(int64_t begin, int64_t end, int64_t *origin)
 	const struct sign sign = {.name = "moment", .category = "x"};
 	char file[] = "/tmp/sonde-export-XXXXXX", *text = NULL;
 	struct history_writer *w;
-	struct sonde_run *late;
+	struct sonde_history *late;
 	struct canvas *c;
 	json_t *trace;
 	size_t len;
@@ -262,7 +262,7 @@ static json_t *chrome_trace(int64_t begin, int64_t end, int64_t *origin)
 	assert_int_equal(history_writer_open(&w, file, &options, NULL), 0);
 	history_writer_set(w, history_writer_attr(w, ATTR_ROOT, "x", ATTR_NUMBER, 0), begin, 1);
 	assert_int_equal(history_writer_close(w, end, NULL), 0);
-	assert_int_equal(sonde_run_open(&late, file, NULL), 0);
+	assert_int_equal(sonde_history_open(&late, file, NULL), 0);
 	out = open_memstream(&text, &len);
 	c = chrome_open(out, late);
 	c->ops->track(c, &track);
@@ -276,7 +276,7 @@ static json_t *chrome_trace(int64_t begin, int64_t end, int64_t *origin)
 	*origin = json_integer_value(
 		json_object_get(json_object_get(trace, "otherData"), "origin_ns"));
 	free(text);
-	sonde_run_close(late);
+	sonde_history_close(late);
 	unlink(file);
 	return trace;
 }
@@ -415,7 +415,7 @@ static char *draw(const struct export_options *o)
 
 	r.text = open_memstream(&text, &len);
 	r.canvas.out = r.text;
-	assert_int_equal(draw_run(&r.canvas, run, o, &err), 0);
+	assert_int_equal(draw_run(&r.canvas, history, o, &err), 0);
 	fclose(r.text);
 	return text;
 }
@@ -514,5 +514,5 @@ int main(void)
 		cmocka_unit_test(drawn_values), cmocka_unit_test(chrome_times),
 	};
 
-	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
+	return cmocka_run_group_tests(tests, small_history_setup, small_history_teardown);
 }

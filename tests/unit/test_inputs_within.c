@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What guests sent, among the inputs of a run: what is there twice, and whose calls a file has. */
+/* What guests sent, among the inputs of a history: what is there twice, and whose calls a file has.
+ */
 #include "unit.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strips against the history that they are read from, what a CPU did against its sums, and facts
- * against those of a run that was asked for nothing before. */
+/* Strips against the history that they are read from, what a CPU did against its sums, and rows
+ * against those of a history that was asked for nothing before. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "analysis/sched/cpu_users.h"
-#include "analysis/facts.h"
+#include "analysis/rows.h"
 #include "analysis/longest.h"
 #include "analysis/sched/thread_waits.h"
 #include "analysis/sched/wait_sweep.h"
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 #include "tests/unit/oracle.h"
-#include "tests/unit/small_run_test.h"
+#include "tests/unit/small_history_test.h"
 
 /* ---- strips -------------------------------------------------------------------------------- */
 
@@ -85,7 +85,7 @@ static void strips_are_the_history(void **state)
 				  CHANGES - 1,
 				  3,
 				  CHANGES / 3};
-	struct sonde_run *many;
+	struct sonde_history *many;
 	struct strips s = {0};
 	uint32_t next = 0;
 	char name[64];
@@ -93,8 +93,8 @@ static void strips_are_the_history(void **state)
 
 	(void)state;
 	write_many(name, even);
-	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
-	s.run = many;
+	assert_int_equal(sonde_history_open(&many, name, NULL), 0);
+	s.history = many;
 	attr = sonde_attr_find(many, "many");
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
 		is_at(&s, attr, at[i] * STEP);
@@ -105,7 +105,7 @@ static void strips_are_the_history(void **state)
 	assert_int_equal(strip_at(&s, attr, (ns_t)CHANGES * STEP, &(struct sonde_interval){0}),
 			 -ERANGE);
 	strips_release(&s);
-	sonde_run_close(many);
+	sonde_history_close(many);
 	unlink(name);
 }
 
@@ -130,18 +130,18 @@ static void scans_are_the_history(void **state)
 {
 	static const uint32_t windows[][2] = {{100, 120},   {90, 110},	      {2000, 9000},
 					      {0, CHANGES}, {0, CHANGES + 7}, {5000, 5001}};
-	struct sonde_run *many;
+	struct sonde_history *many;
 	struct strips s = {0};
 	char name[64];
 
 	(void)state;
 	write_many(name, even);
-	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
+	assert_int_equal(sonde_history_open(&many, name, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(windows) * 2; i++) {
 		const uint32_t *w = windows[i % ARRAY_SIZE(windows)];
 		struct scan c = {&s, sonde_attr_find(many, "many"), w[0]};
 
-		s.run = many;
+		s.history = many;
 		assert_int_equal(strip_scan(&s, c.attr, (ns_t)w[0] * STEP, (ns_t)w[1] * STEP,
 					    count_and_jump, &c),
 				 0);
@@ -151,7 +151,7 @@ static void scans_are_the_history(void **state)
 	}
 	assert_int_equal(strip_scan(&s, ATTR_NONE, 0, 1, count, NULL), -ENOENT);
 	strips_release(&s);
-	sonde_run_close(many);
+	sonde_history_close(many);
 	unlink(name);
 }
 
@@ -159,7 +159,7 @@ static void scans_are_the_history(void **state)
  * it, and the other way round. */
 static void held_lists_are_the_history(void **state)
 {
-	struct sonde_run *many;
+	struct sonde_history *many;
 	struct strips s = {0};
 	uint32_t seed = 1;
 	char name[64];
@@ -167,8 +167,8 @@ static void held_lists_are_the_history(void **state)
 
 	(void)state;
 	write_many(name, uneven);
-	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
-	s.run = many;
+	assert_int_equal(sonde_history_open(&many, name, NULL), 0);
+	s.history = many;
 	attr = sonde_attr_find(many, "many");
 	assert_int_equal(strip_hold(&s, attr, 0, uneven(CHANGES)), 0);
 	for (unsigned i = 0; i < 20000; i++) {
@@ -190,7 +190,7 @@ static void held_lists_are_the_history(void **state)
 		assert_int_equal(at.value, 1 + last);
 	}
 	strips_release(&s);
-	sonde_run_close(many);
+	sonde_history_close(many);
 	unlink(name);
 }
 
@@ -207,15 +207,15 @@ static void too_much_is_held_in_parts(void **state)
 		{9000 + STRIP_ROOM, 9000 + 2 * STRIP_ROOM},
 		{CHANGES - 10, CHANGES},
 	};
-	struct sonde_run *many;
+	struct sonde_history *many;
 	struct strips s = {0};
 	char name[64];
 	attr_t attr;
 
 	(void)state;
 	write_many(name, even);
-	assert_int_equal(sonde_run_open(&many, name, NULL), 0);
-	s.run = many;
+	assert_int_equal(sonde_history_open(&many, name, NULL), 0);
+	s.history = many;
 	s.intervals = STRIPS_MAX; /* others have taken it all */
 	attr = sonde_attr_find(many, "many");
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -228,59 +228,59 @@ static void too_much_is_held_in_parts(void **state)
 	}
 	assert_int_equal(strip_held(&s, attr, even(20)), even(20));
 	strips_release(&s);
-	sonde_run_close(many);
+	sonde_history_close(many);
 	unlink(name);
 }
 
 /* ---- long lists ---------------------------------------------------------------------------- */
 
 /* Those that are equal in the key stay as they were before. */
-static void is_sorted(const struct sonde_facts *f, bool rising, bool nr_rises)
+static void is_sorted(const struct sonde_rows *f, bool rising, bool nr_rises)
 {
 	for (size_t row = 1; row < f->nr_rows; row++) {
-		int64_t before = sonde_facts_cell(f, row - 1, 1).i;
-		int64_t key = sonde_facts_cell(f, row, 1).i;
+		int64_t before = sonde_rows_cell(f, row - 1, 1).i;
+		int64_t key = sonde_rows_cell(f, row, 1).i;
 
 		assert_true(rising ? before <= key : before >= key);
 		if (before == key)
-			assert_int_equal(sonde_facts_cell(f, row - 1, 0).i <
-						 sonde_facts_cell(f, row, 0).i,
+			assert_int_equal(sonde_rows_cell(f, row - 1, 0).i <
+						 sonde_rows_cell(f, row, 0).i,
 					 nr_rises);
 	}
 }
 
-static void sort_by_key(struct sonde_facts *f, bool rising)
+static void sort_by_key(struct sonde_rows *f, bool rising)
 {
 	if (rising)
-		facts_sort_rising(f, "key");
+		rows_sort_rising(f, "key");
 	else
-		facts_sort(f, "key");
+		rows_sort(f, "key");
 }
 
 static void rows_are_sorted(size_t nr, bool rising)
 {
 	static const struct sonde_column columns[] = {{"nr", "NR", SONDE_COL_INT, ""},
 						      {"key", "KEY", SONDE_COL_NS, ""}};
-	static const struct sonde_analysis analysis = {"list", "", "", columns, 2};
-	struct sonde_facts *f = calloc(1, sizeof(*f));
+	static const struct sonde_table table = {"list", "", "", columns, 2};
+	struct sonde_rows *f = calloc(1, sizeof(*f));
 	uint64_t seed = 1;
 
 	assert_non_null(f);
-	f->analysis = &analysis;
+	f->table = &table;
 	for (size_t i = 0; i < nr; i++) {
 		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
 		/* Many are equal, some are negative, some differ in their highest bits alone. */
-		facts_add(f,
-			  (union sonde_cell[]){{.i = (int64_t)i},
-					       {.i = (int64_t)(seed >> 60 << (seed >> 58 & 60))}});
+		rows_add(f,
+			 (union sonde_cell[]){{.i = (int64_t)i},
+					      {.i = (int64_t)(seed >> 60 << (seed >> 58 & 60))}});
 	}
 	sort_by_key(f, rising);
 	assert_int_equal(f->nr_rows, nr);
 	is_sorted(f, rising, true);
-	facts_sort(f, "nr");
+	rows_sort(f, "nr");
 	sort_by_key(f, rising);
 	is_sorted(f, rising, false);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 static void lists_are_sorted(void **state)
@@ -288,8 +288,8 @@ static void lists_are_sorted(void **state)
 	(void)state;
 	for (unsigned rising = 0; rising < 2; rising++) {
 		rows_are_sorted(0, rising);
-		rows_are_sorted(FACTS_PAGE, rising);
-		rows_are_sorted(FACTS_PAGE + 1, rising);
+		rows_are_sorted(ROWS_PAGE, rising);
+		rows_are_sorted(ROWS_PAGE + 1, rising);
 		rows_are_sorted(3000, rising);
 	}
 }
@@ -356,7 +356,7 @@ static void sums_are_those_of_the_pieces(void **state)
 	struct cpu_users *u;
 
 	(void)state;
-	assert_int_equal(cpu_users_get(&u, run), 0);
+	assert_int_equal(cpu_users_get(&u, history), 0);
 	for (unsigned machine = 0; machine < SMALL_MACHINES; machine++) {
 		for (size_t i = 0; i < ARRAY_SIZE(windows); i++) {
 			ns_t from = windows[i][0], to = windows[i][1];
@@ -377,7 +377,7 @@ static void a_cpu_that_was_left_unseen(void **state)
 	struct cpu_users *u;
 
 	(void)state;
-	assert_int_equal(cpu_users_get(&u, run), 0);
+	assert_int_equal(cpu_users_get(&u, history), 0);
 	assert_int_equal(cpu_users_parent_cpu(u, VM_AN_0, 1120000), -1); /* unknown */
 	assert_int_equal(cpu_users_parent_cpu(u, VM_AN_0, 1145000), 0);	 /* on a CPU */
 	assert_int_equal(cpu_users_parent_cpu(u, VM_AN_0, 1200000), 0);	 /* it lost that one */
@@ -404,7 +404,7 @@ static void one_sum_for_each_culprit(void **state)
 	unsigned nr = 0;
 
 	(void)state;
-	assert_int_equal(cpu_users_get(&u, run), 0);
+	assert_int_equal(cpu_users_get(&u, history), 0);
 	/* Of the nine contexts on CPU 0 KVM for vm-a/0, after HLT and after INTR, is one culprit,
 	 * and burn's user space and its system call are one. */
 	assert_int_equal(cpu_users_sum(u, HOST, 0, SMALL_BEGIN, SMALL_END, count_uses, &nr), 0);
@@ -497,7 +497,7 @@ static void waits_are_swept_as_if_alone(void **state)
 	uint64_t seed = 1;
 
 	(void)state;
-	assert_int_equal(cpu_users_get(&s.users, run), 0);
+	assert_int_equal(cpu_users_get(&s.users, history), 0);
 	for (uint32_t i = 0; i < SWEPT; i++) {
 		ns_t step = i % 3 ? 50000 : 1; /* 50000: where something changes */
 		ns_t from = SMALL_BEGIN + (ns_t)(oracle_random(&seed) % 990000) / step * step;
@@ -533,7 +533,7 @@ static void waits_share_a_sum(void **state)
 	const ns_t step = (SMALL_END - SMALL_BEGIN) / SWEPT;
 
 	(void)state;
-	assert_int_equal(cpu_users_get(&s.users, run), 0);
+	assert_int_equal(cpu_users_get(&s.users, history), 0);
 	for (uint32_t i = 0; i < SWEPT; i++) {
 		s.waits[i] = (struct swept_wait){
 			.from = SMALL_BEGIN + i * step,
@@ -586,7 +586,7 @@ static void add_parts(const struct thread_wait *wait, void *data)
 	if (wait->thread != p->waiter->thread)
 		return;
 	p->nr++;
-	assert_int_equal(thread_wait_parts(p->w, run, wait, add_part, p), 0);
+	assert_int_equal(thread_wait_parts(p->w, history, wait, add_part, p), 0);
 }
 
 /* What each thread waited behind is what its waits were made of, those together that were kept one
@@ -597,12 +597,12 @@ static void waits_add_up(void **state)
 	const struct culprits *culprits;
 
 	(void)state;
-	assert_int_equal(culprits_get(&culprits, run), 0);
+	assert_int_equal(culprits_get(&culprits, history), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(windows); i++) {
 		struct parts p = {0};
 
-		assert_int_equal(thread_waits_get(&p.w, run, windows[i][0], windows[i][1], NULL),
-				 0);
+		assert_int_equal(
+			thread_waits_get(&p.w, history, windows[i][0], windows[i][1], NULL), 0);
 		assert_true(p.w->nr_waiters > 0);
 		for (size_t k = 0; k < p.w->nr_waiters; k++) {
 			ns_t total = 0;
@@ -610,7 +610,7 @@ static void waits_add_up(void **state)
 			p.waiter = &p.w->waiters[k];
 			p.nr = 0;
 			assert_int_equal(use_sums_init(&p.sums, culprits), 0);
-			assert_int_equal(thread_waits_scan(p.w, run, add_parts, &p, NULL), 0);
+			assert_int_equal(thread_waits_scan(p.w, history, add_parts, &p, NULL), 0);
 			assert_int_equal(p.nr, p.waiter->count);
 			for (size_t u = p.waiter->first; u < p.waiter->first + p.waiter->nr; u++) {
 				const struct cpu_use *use = &p.w->uses[u];
@@ -626,17 +626,17 @@ static void waits_add_up(void **state)
 
 /* ---- kept between questions ---------------------------------------------------------------- */
 
-static void same_facts(const struct sonde_facts *a, const struct sonde_facts *b)
+static void same_rows(const struct sonde_rows *a, const struct sonde_rows *b)
 {
-	const struct sonde_analysis *analysis = sonde_facts_analysis(a);
+	const struct sonde_table *table = sonde_rows_table(a);
 
-	assert_int_equal(sonde_facts_nr_rows(a), sonde_facts_nr_rows(b));
-	for (size_t row = 0; row < sonde_facts_nr_rows(a); row++) {
-		for (unsigned i = 0; i < analysis->nr_columns; i++) {
-			union sonde_cell x = sonde_facts_cell(a, row, i);
-			union sonde_cell y = sonde_facts_cell(b, row, i);
+	assert_int_equal(sonde_rows_nr(a), sonde_rows_nr(b));
+	for (size_t row = 0; row < sonde_rows_nr(a); row++) {
+		for (unsigned i = 0; i < table->nr_columns; i++) {
+			union sonde_cell x = sonde_rows_cell(a, row, i);
+			union sonde_cell y = sonde_rows_cell(b, row, i);
 
-			if (analysis->columns[i].type == SONDE_COL_STRING)
+			if (table->columns[i].type == SONDE_COL_STRING)
 				assert_string_equal(x.s, y.s);
 			else
 				assert_int_equal(x.i, y.i);
@@ -645,31 +645,31 @@ static void same_facts(const struct sonde_facts *a, const struct sonde_facts *b)
 }
 
 /* Of another window first, so that what is kept of that would be found. */
-static void facts_do_not_depend_on_earlier_ones(void **state)
+static void rows_do_not_depend_on_earlier_ones(void **state)
 {
 	static const ns_t windows[][2] = {
 		{1200000, 1500000}, {SMALL_BEGIN, SMALL_END}, {1200000, 1800000}};
-	const struct sonde_analysis *const *list;
+	const struct sonde_table *const *list;
 	unsigned nr;
 
 	(void)state;
-	list = sonde_analyses(&nr);
+	list = sonde_tables(&nr);
 	for (size_t w = 0; w < ARRAY_SIZE(windows); w++) {
 		for (unsigned i = 0; i < nr; i++) {
-			struct sonde_facts *kept, *fresh;
-			struct sonde_run *other;
+			struct sonde_rows *kept, *fresh;
+			struct sonde_history *other;
 
-			assert_int_equal(sonde_run_open(&other, path, NULL), 0);
-			assert_int_equal(sonde_facts_get(&fresh, other, list[i]->name,
-							 windows[w][0], windows[w][1], NULL),
+			assert_int_equal(sonde_history_open(&other, path, NULL), 0);
+			assert_int_equal(sonde_rows_get(&fresh, other, list[i]->name, windows[w][0],
+							windows[w][1], NULL),
 					 0);
-			assert_int_equal(sonde_facts_get(&kept, run, list[i]->name, windows[w][0],
-							 windows[w][1], NULL),
+			assert_int_equal(sonde_rows_get(&kept, history, list[i]->name,
+							windows[w][0], windows[w][1], NULL),
 					 0);
-			same_facts(kept, fresh);
-			sonde_facts_free(kept);
-			sonde_facts_free(fresh);
-			sonde_run_close(other);
+			same_rows(kept, fresh);
+			sonde_rows_free(kept);
+			sonde_rows_free(fresh);
+			sonde_history_close(other);
 		}
 	}
 }
@@ -689,8 +689,8 @@ int main(void)
 		cmocka_unit_test(waits_are_swept_as_if_alone),
 		cmocka_unit_test(waits_share_a_sum),
 		cmocka_unit_test(waits_add_up),
-		cmocka_unit_test(facts_do_not_depend_on_earlier_ones),
+		cmocka_unit_test(rows_do_not_depend_on_earlier_ones),
 	};
 
-	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
+	return cmocka_run_group_tests(tests, small_history_setup, small_history_teardown);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to devices as facts, on rows written by hand. */
+/* Requests to devices as rows, on rows written by hand. */
 #include "tests/unit/unit.h"
 
 #include "sonde/sonde.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/small_history.h"
 
-static struct sonde_run *run;
+static struct sonde_history *history;
 static char path[64];
 
 /* Interrupts of two disks of VM_A. */
@@ -73,34 +73,35 @@ static void requests(struct history_writer *w)
 static int setup(void **state)
 {
 	(void)state;
-	return small_run_write_with(path, 0, requests) ? -1 : sonde_run_open(&run, path, NULL);
+	return small_history_write_with(path, 0, requests)
+		       ? -1
+		       : sonde_history_open(&history, path, NULL);
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	sonde_run_close(run);
+	sonde_history_close(history);
 	return unlink(path);
 }
 
 /* The requests that took @leg of @device; -1 where there is no such row. */
 static int64_t times(const char *device, const char *leg)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 	int64_t count = -1;
 
-	assert_int_equal(sonde_facts_get(&f, run, "io_stage", SMALL_BEGIN, SMALL_END, NULL), 0);
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	assert_int_equal(sonde_rows_get(&f, history, "io_stage", SMALL_BEGIN, SMALL_END, NULL), 0);
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		const char *of =
-			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "device")).s;
+			sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, "device")).s;
 		const char *part =
-			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "stage")).s;
+			sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, "stage")).s;
 
 		if (!strcmp(of, device) && !strcmp(part, leg))
-			count = sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "count"))
-					.i;
+			count = sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, "count")).i;
 	}
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	return count;
 }
 

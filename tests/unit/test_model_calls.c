@@ -7,7 +7,7 @@
 #define FAKE_ROWS 16384
 #include "channel/hypertrace.h"
 #include "channel/stolen.h"
-#include "model/calls.h"
+#include "model/kvm/hypercalls.h"
 #include "tests/unit/model_world.h"
 
 #define KERNEL ((int64_t)0xffffffffc0401000)

@@ -7,7 +7,7 @@
  */
 #include "tests/unit/model_world.h"
 
-#include "model/request.h"
+#include "model/io/request.h"
 
 enum { MAIN = 10, WORKER = 11, SECOND = 12, OTHER = 20, SHELL = 7 };
 enum { VEC_DISK = 40, VEC_OTHER = 41, IRQ_DISK = 25, DISK = 254 << 20, HOST_DISK = 8 << 20 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the model makes of state lines (model/state_lines.c): thread 900 of the host is the
+ * What the model makes of state lines (model/dump/state_lines.c): thread 900 of the host is the
  * recorder.
  */
 #include "tests/unit/model_world.h"
 
-#include "model/milestones.h"
+#include "model/boot/milestones.h"
 
 #define REC 900
 #define BEGIN "sonde: begin version=1 cause=start hostname=h boot_id=b tsc_khz=3000000"

@@ -5,7 +5,7 @@
  * Threads of the host: 100 runs vm's CPU 0, 20 belongs to nobody.  Cgroup 1 is "/", 7 is "/limited"
  * and 8 "/limited/vcpu0"; 9 is "/limited-not".
  */
-#include "model/throttle.h"
+#include "model/sched/throttle.h"
 #include "tests/unit/model_world.h"
 
 enum { OTHER = 20 };

@@ -111,6 +111,23 @@ static void what_only_vcpus_record_tells_of_a_vcpu(void **state)
 	}
 }
 
+static void changes_of_halt_polling_are_kept(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, 100, 0, 0, 100);
+	enters(HOST, 0, 110, 100);
+	exits(HOST, 0, 120, 100, EXIT_HLT);
+	happens(HOST, 0, 130, KVM_HALT_POLL, 100, 0, 20000, 10000);
+	world_close(300);
+	assert_int_equal(fake_rows("kept_event"), 1);
+	assert_string_equal(fake_string("kept_event", 0, "event"), "halt_poll");
+	assert_int_equal(fake_cell("kept_event", 0, "at"), 130);
+	assert_int_equal(fake_cell("kept_event", 0, "thread"), thread_row(HOST, 100));
+	assert_int_equal(fake_cell("kept_event", 0, "arg1"), 20000);
+	assert_int_equal(fake_cell("kept_event", 0, "arg2"), 10000);
+}
+
 /* vm's thread 50 runs the nested VM's CPU: from "VM in guest mode" to vm's kvm_entry event. */
 static void vm_is_about_to_enter_nested(void)
 {
@@ -1167,6 +1184,7 @@ int main(void)
 		cmocka_unit_test(a_preempted_vcpu_keeps_its_guest_state),
 		cmocka_unit_test(the_vmm_works_for_its_vcpu),
 		cmocka_unit_test(what_only_vcpus_record_tells_of_a_vcpu),
+		cmocka_unit_test(changes_of_halt_polling_are_kept),
 		cmocka_unit_test(a_vm_of_unknown_time),
 		cmocka_unit_test(nested_entry_with_events),
 		cmocka_unit_test(nested_entry_without_events),

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "source/exits.h"
+#include "arch/exits.h"
 #include "source/origin.h"
 
 #define KERNEL 0xffffffffc0401000
@@ -47,7 +47,7 @@ static void follow(struct call_origins *o, enum event_kind kind, int64_t reason,
 
 static void leaves(struct call_origins *o, int64_t rip, int32_t tid)
 {
-	follow(o, EV_KVM_EXIT, SVM_EXIT_VMMCALL, rip, ISA_SVM, tid);
+	follow(o, EV_KVM_EXIT, 0x81, rip, ISA_SVM, tid);
 }
 
 static enum ht_origin calls(struct call_origins *o, int32_t tid)
@@ -104,14 +104,14 @@ static void test_exits(void **state)
 	follow(&o, EV_KVM_ENTRY, 0, 0, 0, 7);
 	assert_int_equal(calls(&o, 7), HT_ORIGIN_UNKNOWN);
 	leaves(&o, (int64_t)KERNEL, 7);
-	follow(&o, EV_KVM_EXIT, SVM_EXIT_HLT, (int64_t)KERNEL, ISA_SVM, 7);
+	follow(&o, EV_KVM_EXIT, 0x78, (int64_t)KERNEL, ISA_SVM, 7);
 	assert_int_equal(calls(&o, 7), HT_ORIGIN_UNKNOWN);
 	leaves(&o, (int64_t)KERNEL, 7);
 	follow(&o, EV_LOST, 0, 0, 0, -1);
 	assert_int_equal(calls(&o, 7), HT_ORIGIN_UNKNOWN);
-	follow(&o, EV_KVM_EXIT, VMX_EXIT_VMCALL, (int64_t)KERNEL, ISA_VMX, 7);
+	follow(&o, EV_KVM_EXIT, 18, (int64_t)KERNEL, ISA_VMX, 7);
 	assert_int_equal(calls(&o, 7), HT_ORIGIN_KERNEL);
-	follow(&o, EV_KVM_EXIT, VMX_EXIT_VMCALL, (int64_t)KERNEL, ISA_SVM, 7);
+	follow(&o, EV_KVM_EXIT, 18, (int64_t)KERNEL, ISA_SVM, 7);
 	assert_int_equal(calls(&o, 7), HT_ORIGIN_UNKNOWN);
 	assert_int_equal(calls(&o, -1), HT_ORIGIN_UNKNOWN);
 }
@@ -126,8 +126,7 @@ static void switch_out(struct call_origins *o, uint64_t time, int32_t tid)
 
 static void leaves_at(struct call_origins *o, uint64_t time, int32_t tid)
 {
-	struct event e = {.kind = EV_KVM_EXIT,
-			  .arg = {SVM_EXIT_VMMCALL, 0, (int64_t)KERNEL, ISA_SVM}};
+	struct event e = {.kind = EV_KVM_EXIT, .arg = {0x81, 0, (int64_t)KERNEL, ISA_SVM}};
 
 	e.time.v = time;
 	call_origins_follow(o, &e, tid);

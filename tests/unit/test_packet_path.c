@@ -9,7 +9,7 @@
 #include "tests/unit/unit.h"
 
 #include "sonde/sonde.h"
-#include "tests/unit/small_run_test.h"
+#include "tests/unit/small_history_test.h"
 
 enum { SLEEPS = 1100000, SENDS = 1300000, HANDS_ON = 1400000, TELLS = 1500000, WAKES = 1600000 };
 enum { SEND = 4, RECEIVE = 5 };
@@ -70,15 +70,15 @@ static int setup(void **state)
 	return small_world_setup(&world);
 }
 
-static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
+static int64_t cell(const struct sonde_rows *f, size_t row, const char *column)
 {
-	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column)).i;
+	return sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, column)).i;
 }
 
 /* Whose the path is throughout [from, to). */
-static void assert_whose(const struct sonde_facts *f, ns_t from, ns_t to, int64_t thread)
+static void assert_whose(const struct sonde_rows *f, ns_t from, ns_t to, int64_t thread)
 {
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		ns_t at = cell(f, row, "at"), end = at + cell(f, row, "length");
 
 		if (at < to && end > from)
@@ -88,27 +88,27 @@ static void assert_whose(const struct sonde_facts *f, ns_t from, ns_t to, int64_
 
 static void a_packet_goes_back_to_who_sent_it(void **state)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
 	(void)state;
-	assert_int_equal(sonde_critical_path(&f, run, APP, SLEEPS, WAKES, NULL), 0);
+	assert_int_equal(sonde_critical_path(&f, history, APP, SLEEPS, WAKES, NULL), 0);
 	assert_whose(f, SLEEPS, SENDS, TASK);
 	assert_whose(f, SENDS, HANDS_ON, IDLE_1);
 	assert_whose(f, HANDS_ON, TELLS, BURN);
 	assert_whose(f, TELLS, WAKES, KVM_A);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* It was on its way already: it is on the path only as far as it had still to go. */
 static void what_was_sent_before_the_sleep_is_not_followed_further(void **state)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
 	(void)state;
-	assert_int_equal(sonde_critical_path(&f, run, APP, HANDS_ON + 50000, WAKES, NULL), 0);
+	assert_int_equal(sonde_critical_path(&f, history, APP, HANDS_ON + 50000, WAKES, NULL), 0);
 	assert_whose(f, HANDS_ON + 50000, TELLS, BURN);
 	assert_whose(f, TELLS, WAKES, KVM_A);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 int main(void)
@@ -118,5 +118,5 @@ int main(void)
 		cmocka_unit_test(what_was_sent_before_the_sleep_is_not_followed_further),
 	};
 
-	return cmocka_run_group_tests(tests, setup, small_run_teardown);
+	return cmocka_run_group_tests(tests, setup, small_history_teardown);
 }

@@ -519,6 +519,39 @@ static void a_sample_that_looks_like_another_record_is_a_gap(void **state)
 	}
 }
 
+/* A record of no interest that damage made long would hide all that it reaches over. */
+static void a_record_longer_than_its_kind_is_a_gap(void **state)
+{
+	static const uint32_t types[] = {3, 10, 68, 82}; /* COMM, MMAP2, FINISHED_ROUND, _INIT */
+	const size_t head = 8;				 /* the end of the round before */
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(types); i++) {
+		struct buf b = {0};
+		uint16_t size = 0;
+		struct opened *o;
+		size_t at = 0;
+
+		many_rounds(&b, 200, 7, &at);
+		memcpy(b.data + at - head, &types[i], sizeof(types[i]));
+		/* So long that it ends where a record begins. */
+		for (size_t to = at; to < b.len; to += size) {
+			uint16_t len = (uint16_t)(to - at + head);
+
+			memcpy(&size, b.data + to + 6, sizeof(size));
+			if (to - at > 5200) {
+				memcpy(b.data + at - head + 6, &len, sizeof(len));
+				break;
+			}
+		}
+		o = opened(&plain, &b);
+		assert_true(o->nr > 780);
+		assert_int_equal(o->trace->loss.unknown, 1);
+		assert_int_equal(o->trace->problems.nr, 1);
+		close_opened(o);
+	}
+}
+
 /* The record before damaged bytes is left out, and its time with it: the gap is from the last one
  * that is sound. */
 static void what_stands_before_damage_has_no_time(void **state)
@@ -1204,6 +1237,7 @@ int main(void)
 		cmocka_unit_test(events_lost_at_the_end_are_told),
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
 		cmocka_unit_test(a_sample_that_looks_like_another_record_is_a_gap),
+		cmocka_unit_test(a_record_longer_than_its_kind_is_a_gap),
 		cmocka_unit_test(what_stands_before_damage_has_no_time),
 		cmocka_unit_test(times_far_from_their_neighbours_are_gaps),
 		cmocka_unit_test(times_that_go_back_are_a_gap),

@@ -447,7 +447,7 @@ static void folder_follows_no_link(void **state)
 	folder_close(s);
 }
 
-/* ---- the run ---- */
+/* ---- the history ---- */
 
 static void machines_have_names(void **state)
 {

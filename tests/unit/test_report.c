@@ -2,12 +2,12 @@
 /* JSON, pictures and tables, on the history of small_run.h. */
 #include "tests/unit/unit.h"
 
-#include "analysis/facts.h"
-#include "report/facts.h"
+#include "analysis/rows.h"
+#include "report/rows.h"
 #include "report/moment.h"
 #include "report/picture.h"
 #include "report/safe.h"
-#include "tests/unit/small_run_test.h"
+#include "tests/unit/small_history_test.h"
 
 static char *text;
 static size_t text_len;
@@ -15,7 +15,7 @@ static size_t text_len;
 static int teardown(void **state)
 {
 	free(text);
-	return small_run_teardown(state);
+	return small_history_teardown(state);
 }
 
 static FILE *open_text(void)
@@ -90,32 +90,34 @@ static void names_are_made_safe(void **state)
 	assert_string_equal(safe_text(buf, 3, "a\xc3\xa9"), "a");
 }
 
-static void facts_as_json(void **state)
+static void rows_as_json(void **state)
 {
 	struct json j = {.out = open_text()};
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
 	(void)state;
-	assert_int_equal(sonde_facts_get(&f, run, "preemption", SMALL_BEGIN, SMALL_END, NULL), 0);
-	facts_json(&j, NULL, run, f);
+	assert_int_equal(sonde_rows_get(&f, history, "preemption", SMALL_BEGIN, SMALL_END, NULL),
+			 0);
+	rows_json(&j, NULL, history, f);
 	fclose(j.out);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	assert_non_null(strstr(text, "\"vcpu\": {\"machine\": \"vm-a\", \"cpu\": 0}"));
 	assert_non_null(strstr(text, "\"comm\": \"burn\""));
 	assert_non_null(strstr(text, "\"total\": 280000"));
 }
 
-static void facts_as_text(void **state)
+static void rows_as_text(void **state)
 {
 	struct screen screen = {.out = open_text()};
-	static const struct facts_view view = {.rows_max = 2};
-	struct sonde_facts *f;
+	static const struct rows_view view = {.rows_max = 2};
+	struct sonde_rows *f;
 
 	(void)state;
-	assert_int_equal(sonde_facts_get(&f, run, "machine_time", SMALL_BEGIN, SMALL_END, NULL), 0);
-	assert_int_equal(facts_print(&screen, run, f, &view), 0);
+	assert_int_equal(sonde_rows_get(&f, history, "machine_time", SMALL_BEGIN, SMALL_END, NULL),
+			 0);
+	assert_int_equal(rows_print(&screen, history, f, &view), 0);
 	fclose(screen.out);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	assert_non_null(strstr(text, "CPU time by machine"));
 	assert_non_null(strstr(text, "... and 2 more"));
 	assert_null(strstr(text, "SOFTIRQ")); /* a column of zeros is left out */
@@ -129,20 +131,20 @@ static void processes_without_a_name(void **state)
 		{"pid", "PID", SONDE_COL_INT, ""},
 		{"comm", "COMMAND", SONDE_COL_STRING, ""},
 	};
-	static const struct sonde_analysis analysis = {"test", "Processes", "", columns, 2};
+	static const struct sonde_table table = {"test", "Processes", "", columns, 2};
 	struct screen screen = {.out = open_text()};
-	static const struct facts_view view = {.rows_max = 0};
-	struct sonde_facts *f = calloc(1, sizeof(*f));
+	static const struct rows_view view = {.rows_max = 0};
+	struct sonde_rows *f = calloc(1, sizeof(*f));
 
 	(void)state;
 	assert_non_null(f);
-	f->analysis = &analysis;
-	facts_add(f, (union sonde_cell[]){cell_int(4711), cell_str("sh")});
-	facts_add(f, (union sonde_cell[]){cell_int(4712), cell_str("")});
-	facts_add(f, (union sonde_cell[]){cell_int(-1), cell_str("")});
-	assert_int_equal(facts_print(&screen, run, f, &view), 0);
+	f->table = &table;
+	rows_add(f, (union sonde_cell[]){cell_int(4711), cell_str("sh")});
+	rows_add(f, (union sonde_cell[]){cell_int(4712), cell_str("")});
+	rows_add(f, (union sonde_cell[]){cell_int(-1), cell_str("")});
+	assert_int_equal(rows_print(&screen, history, f, &view), 0);
 	fclose(screen.out);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	assert_non_null(strstr(text, "4711  sh\n"));
 	assert_non_null(strstr(text, "4712  unnamed (pid 4712)\n"));
 	assert_non_null(strstr(text, "-  unknown\n"));
@@ -155,7 +157,7 @@ static void machines_rows_add_up_to_the_physical_ones(void **state)
 	struct picture p;
 
 	(void)state;
-	assert_int_equal(picture_init(&p, run, SMALL_BEGIN, SMALL_END, 100,
+	assert_int_equal(picture_init(&p, history, SMALL_BEGIN, SMALL_END, 100,
 				      PICTURE_CPUS | PICTURE_MACHINES, NULL),
 			 0);
 	assert_int_equal(p.nr_rows, 2 + 2 * SMALL_MACHINES);
@@ -181,7 +183,8 @@ static void letters_tell_the_modes(void **state)
 	FILE *out = open_text();
 
 	(void)state;
-	assert_int_equal(picture_init(&p, run, SMALL_BEGIN, SMALL_END, 20, PICTURE_CPUS, NULL), 0);
+	assert_int_equal(picture_init(&p, history, SMALL_BEGIN, SMALL_END, 20, PICTURE_CPUS, NULL),
+			 0);
 	picture_print(&p, out, false);
 	fclose(out);
 	picture_release(&p);
@@ -196,7 +199,8 @@ static void colour_uses_half_blocks(void **state)
 	FILE *out = open_text();
 
 	(void)state;
-	assert_int_equal(picture_init(&p, run, SMALL_BEGIN, SMALL_END, 20, PICTURE_CPUS, NULL), 0);
+	assert_int_equal(picture_init(&p, history, SMALL_BEGIN, SMALL_END, 20, PICTURE_CPUS, NULL),
+			 0);
 	picture_print(&p, out, true);
 	fclose(out);
 	picture_release(&p);
@@ -211,7 +215,7 @@ static void svg_is_self_contained_and_safe(void **state)
 	FILE *out = open_text();
 
 	(void)state;
-	assert_int_equal(picture_init(&p, run, SMALL_BEGIN, SMALL_END, 400,
+	assert_int_equal(picture_init(&p, history, SMALL_BEGIN, SMALL_END, 400,
 				      PICTURE_CPUS | PICTURE_MACHINES | PICTURE_VCPUS, NULL),
 			 0);
 	picture_svg(&p, out);
@@ -262,20 +266,20 @@ static void nothing_calls_a_machine_physical_but_itself(void **state)
 		{"unknown", "itself a VM (host unknown)", "vCPUs of host0"},
 	};
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct sonde_run *of;
+		struct sonde_history *of;
 		char file[64], kind[80], cpus[80];
 
 		(void)state;
 		says_hypervisor = cases[i][0];
-		assert_int_equal(small_run_write_with(file, 0, identities), 0);
-		assert_int_equal(sonde_run_open(&of, file, NULL), 0);
+		assert_int_equal(small_history_write_with(file, 0, identities), 0);
+		assert_int_equal(sonde_history_open(&of, file, NULL), 0);
 		machine_kind_text(of, 0, true, kind, sizeof(kind));
 		outermost_cpus_text(of, cpus, sizeof(cpus));
 		assert_string_equal(kind, cases[i][1]);
 		assert_string_equal(cpus, cases[i][2]);
 		machine_kind_text(of, VM_A, true, kind, sizeof(kind));
 		assert_string_equal(kind, "VM");
-		sonde_run_close(of);
+		sonde_history_close(of);
 		unlink(file);
 	}
 }
@@ -287,8 +291,8 @@ int main(void)
 		cmocka_unit_test(json_layout),
 		cmocka_unit_test(json_text_is_always_utf8),
 		cmocka_unit_test(names_are_made_safe),
-		cmocka_unit_test(facts_as_json),
-		cmocka_unit_test(facts_as_text),
+		cmocka_unit_test(rows_as_json),
+		cmocka_unit_test(rows_as_text),
 		cmocka_unit_test(processes_without_a_name),
 		cmocka_unit_test(machines_rows_add_up_to_the_physical_ones),
 		cmocka_unit_test(letters_tell_the_modes),
@@ -297,5 +301,5 @@ int main(void)
 		cmocka_unit_test(marks_on_the_axis),
 	};
 
-	return cmocka_run_group_tests(tests, small_run_setup, teardown);
+	return cmocka_run_group_tests(tests, small_history_setup, teardown);
 }

@@ -5,7 +5,7 @@
 #include "serve/workers/guard.h"
 #include "serve/workers/queue.h"
 #include "serve/api/request.h"
-#include "tests/unit/small_run_test.h"
+#include "tests/unit/small_history_test.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -242,7 +242,7 @@ static void test_slots(void **state)
 	(void)state;
 	assert_int_equal(sem_init(&let_go, 0, 0), 0);
 	assert_int_equal(sem_init(&begun, 0, 0), 0);
-	assert_int_equal(queue_open(&q, &run, 1, NULL, NULL), 0);
+	assert_int_equal(queue_open(&q, &history, 1, NULL, NULL), 0);
 	make_job(&holds, NULL, "a");
 	holds.answer = hold_worker;
 	assert_int_equal(queue_push(q, &holds), 0);
@@ -288,5 +288,5 @@ int main(void)
 		cmocka_unit_test(test_bounds),	       cmocka_unit_test(test_slots),
 	};
 
-	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
+	return cmocka_run_group_tests(tests, small_history_setup, small_history_teardown);
 }

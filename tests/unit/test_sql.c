@@ -5,7 +5,7 @@
 
 #include "sql/ready.h"
 #include "sql/session.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/small_history.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,12 +24,12 @@ static int setup(void **state)
 {
 	struct sonde_error why = {0};
 	struct error err = {0};
-	struct sonde_run *run;
+	struct sonde_history *history;
 
 	(void)state;
-	if (small_run_write(path) || sonde_run_open(&run, path, &why))
+	if (small_history_write(path) || sonde_history_open(&history, path, &why))
 		return -1;
-	return sql_session_open(&session, run, SMALL_BEGIN, SMALL_END, go_on, NULL, &err);
+	return sql_session_open(&session, history, SMALL_BEGIN, SMALL_END, go_on, NULL, &err);
 }
 
 static int teardown(void **state)
@@ -105,7 +105,7 @@ static const char *answer(const char *query)
 
 static uint64_t cost(enum sql_cost which)
 {
-	return sql_session_run(session)->cost[which];
+	return sql_session_history(session)->cost[which];
 }
 
 /* What the query reads. */
@@ -359,11 +359,11 @@ static void analyses_are_computed_over_the_window_and_once(void **state)
 {
 	(void)state;
 	assert_int_equal(cost_of("select * from steal(1300000, 1300123)", COST_ANALYSED), 123);
-	assert_int_equal(cost_of("select * from steal(1300000, 1300123)", COST_ANALYSES), 0);
+	assert_int_equal(cost_of("select * from steal(1300000, 1300123)", COST_TABLES), 0);
 	/* Even for each row of another table. */
 	assert_int_equal(
 		cost_of("select * from machines m join thread_time t on t.machine = m.name",
-			COST_ANALYSES),
+			COST_TABLES),
 		1);
 	/* More windows than are kept, in one query, while others read them. */
 	SAYS("with t(i) as (select 1 union all select i + 1 from t where i < 40)\n"

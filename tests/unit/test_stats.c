@@ -43,7 +43,7 @@ static void a_shift_is_found_with_its_limits(void **state)
 	assert_true(d.low < 0 && d.high > 0);
 }
 
-/* Half a run this way and half that: as good as two measurements, not as twenty-four. */
+/* Half a history this way and half that: as good as two measurements, not as twenty-four. */
 static void what_lasts_counts_less(void **state)
 {
 	double before[24], after[24];

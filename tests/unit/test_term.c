@@ -10,7 +10,7 @@
 #include "term/lines.h"
 #include "term/prompt.h"
 #include "term/view.h"
-#include "tests/unit/small_run_test.h"
+#include "tests/unit/small_history_test.h"
 
 /* ---- the window ---------------------------------------------------------------------------- */
 
@@ -120,7 +120,7 @@ static void lines_are_the_tree(void **state)
 	int host, vm, nested;
 
 	(void)state;
-	lines_init(&l, run);
+	lines_init(&l, history);
 	assert_int_equal(lines_build(&l), 0);
 	assert_string_equal(l.list[0].label, "CPUs of host0");
 	assert_int_equal(l.list[1].kind, LINE_CPU);
@@ -145,7 +145,7 @@ static void lines_open_and_close(void **state)
 	unsigned nr;
 
 	(void)state;
-	lines_init(&l, run);
+	lines_init(&l, history);
 	lines_build(&l);
 	nr = l.nr;
 	lines_toggle(&l, &l.list[line_called(&l, "vm-a", "VM")]);
@@ -170,7 +170,7 @@ static void lines_search_opens(void **state)
 	int first, line;
 
 	(void)state;
-	lines_init(&l, run);
+	lines_init(&l, history);
 	lines_build(&l);
 	lines_open_all(&l, false);
 	lines_build(&l);
@@ -197,7 +197,7 @@ static void busy_threads_come_first(void **state)
 	int threads;
 
 	(void)state;
-	lines_init(&l, run);
+	lines_init(&l, history);
 	lines_build(&l);
 	assert_int_equal(lines_busy(&l, SMALL_BEGIN, SMALL_END), 0);
 	threads = line_called(&l, "Threads", "2");
@@ -219,17 +219,17 @@ static void masked_lines_share_a_cpu(void **state)
 	for (uint32_t value = 0; value <= SMALL_CONTEXTS; value++) {
 		unsigned shown = 0;
 
-		assert_int_equal(line_value(run, &cpu, value), value);
+		assert_int_equal(line_value(history, &cpu, value), value);
 		for (unsigned m = 0; m < SMALL_MACHINES; m++) {
 			own.only_machine = m;
-			shown += line_value(run, &own, value) == value;
+			shown += line_value(history, &own, value) == value;
 		}
 		/* Of what is not known (0) all lines show nothing, which is 0, too. */
 		assert_int_equal(shown, value ? 1 : SMALL_MACHINES);
 	}
-	assert_int_equal(line_value(run, &container, C_BURN_USER + 1), C_BURN_USER + 1);
-	assert_int_equal(line_value(run, &container, C_IDLE + 1), 0);
-	assert_int_equal(line_value(run, &container, 4711), 0);
+	assert_int_equal(line_value(history, &container, C_BURN_USER + 1), C_BURN_USER + 1);
+	assert_int_equal(line_value(history, &container, C_IDLE + 1), 0);
+	assert_int_equal(line_value(history, &container, 4711), 0);
 }
 
 /* ---- cells --------------------------------------------------------------------------------- */
@@ -243,30 +243,30 @@ static void cells_are_the_historys(void **state)
 	char name[64];
 
 	(void)state;
-	lines_init(&l, run);
+	lines_init(&l, history);
 	lines_build(&l);
 	shown = malloc(l.nr * sizeof(*shown));
 	assert_non_null(shown);
 	for (unsigned i = 0; i < l.nr; i++)
 		shown[i] = &l.list[i];
-	assert_int_equal(cells_query(&cells, run, shown, l.nr, SMALL_BEGIN, SMALL_END, 100), 0);
+	assert_int_equal(cells_query(&cells, history, shown, l.nr, SMALL_BEGIN, SMALL_END, 100), 0);
 	line = &l.list[1];
-	assert_int_equal(cells_value(&cells, run, line, 0), C_IDLE + 1);
-	assert_int_equal(cells_value(&cells, run, line, 20), C_APP + 1);
-	assert_int_equal(cells_value(&cells, run, line, 35), C_BURN_USER + 1);
-	assert_int_equal(cells_value(&cells, run, line, 100), 0);
-	assert_int_equal(value_look(run, line, C_APP + 1, false, &everything).letter, 'u');
-	assert_int_equal(value_look(run, line, 0, false, &everything).color, -1);
-	assert_true(value_look(run, line, C_APP + 1, false, &everything).color !=
-		    value_look(run, line, C_APP + 1, true, &everything).color);
-	assert_int_equal(value_look(run, line, 4711, false, &everything).letter, '?');
-	value_name(run, line, C_APP + 1, name, sizeof(name));
+	assert_int_equal(cells_value(&cells, history, line, 0), C_IDLE + 1);
+	assert_int_equal(cells_value(&cells, history, line, 20), C_APP + 1);
+	assert_int_equal(cells_value(&cells, history, line, 35), C_BURN_USER + 1);
+	assert_int_equal(cells_value(&cells, history, line, 100), 0);
+	assert_int_equal(value_look(history, line, C_APP + 1, false, &everything).letter, 'u');
+	assert_int_equal(value_look(history, line, 0, false, &everything).color, -1);
+	assert_true(value_look(history, line, C_APP + 1, false, &everything).color !=
+		    value_look(history, line, C_APP + 1, true, &everything).color);
+	assert_int_equal(value_look(history, line, 4711, false, &everything).letter, '?');
+	value_name(history, line, C_APP + 1, name, sizeof(name));
 	assert_string_equal(name, "app");
-	value_name(run, line, C_IDLE + 1, name, sizeof(name));
+	value_name(history, line, C_IDLE + 1, name, sizeof(name));
 	assert_string_equal(name, "");
 	/* None at all. */
-	assert_int_equal(cells_query(&cells, run, shown, 0, SMALL_BEGIN, SMALL_END, 10), 0);
-	assert_int_equal(cells_value(&cells, run, line, 0), 0);
+	assert_int_equal(cells_query(&cells, history, shown, 0, SMALL_BEGIN, SMALL_END, 10), 0);
+	assert_int_equal(cells_value(&cells, history, line, 0), 0);
 	free(shown);
 	cells_release(&cells);
 	lines_release(&l);
@@ -279,7 +279,7 @@ static bool context_passes(const char *text, int64_t context)
 	struct filter f;
 	bool passes;
 
-	assert_int_equal(filter_init(&f, run, text), 0);
+	assert_int_equal(filter_init(&f, history, text), 0);
 	passes = filter_context(&f, context);
 	assert_int_equal(filter_context(&f, context), passes); /* as remembered */
 	filter_release(&f);
@@ -344,13 +344,13 @@ static void filter_of_states(void **state)
 	struct filter f, none = {0};
 
 	(void)state;
-	assert_int_equal(filter_init(&f, run, "state:preempted cpu=vm-a/0"), 0);
+	assert_int_equal(filter_init(&f, history, "state:preempted cpu=vm-a/0"), 0);
 	assert_true(filter_vcpu_state(&f, VM_A_0, VCPU_PREEMPTED));
 	assert_false(filter_vcpu_state(&f, VM_A_0, VCPU_WAITING));
 	assert_false(filter_vcpu_state(&f, VM_AN_0, VCPU_PREEMPTED));
 	assert_false(filter_vcpu_state(&f, 4711, VCPU_PREEMPTED));
 	filter_release(&f);
-	assert_int_equal(filter_init(&f, run, "t:burn state:run"), 0);
+	assert_int_equal(filter_init(&f, history, "t:burn state:run"), 0);
 	assert_true(filter_thread_state(&f, BURN, THREAD_RUNNING));
 	assert_false(filter_thread_state(&f, BURN, THREAD_SLEEPING));
 	assert_false(filter_thread(&f, BURN)); /* a thread alone has no state */
@@ -396,13 +396,13 @@ static void moments_in_words(void **state)
 	char text[200];
 
 	(void)state;
-	vcpu_off_text(run, VM_A_0, 1350000, text, sizeof(text));
+	vcpu_off_text(history, VM_A_0, 1350000, text, sizeof(text));
 	assert_non_null(strstr(text, "instead of it burn[300] on host0"));
-	vcpu_off_text(run, VM_A_0, 1200000, text, sizeof(text));
+	vcpu_off_text(history, VM_A_0, 1200000, text, sizeof(text));
 	assert_string_equal(text, "");
-	container_text(run, BURN, text, sizeof(text));
+	container_text(history, BURN, text, sizeof(text));
 	assert_true(*text);
-	container_text(run, -1, text, sizeof(text));
+	container_text(history, -1, text, sizeof(text));
 	assert_string_equal(text, "");
 }
 
@@ -435,7 +435,7 @@ static void top_adds_up(void **state)
 	const struct top_row *row;
 
 	(void)state;
-	assert_int_equal(top_make(&top, run, SMALL_BEGIN, SMALL_END, TOP_BY_CPU, 100, &err), 0);
+	assert_int_equal(top_make(&top, history, SMALL_BEGIN, SMALL_END, TOP_BY_CPU, 100, &err), 0);
 	for (unsigned i = 0; i < top.nr; i++) {
 		if (top.rows[i].kind != TOP_THREAD)
 			assert_int_equal(sum_of(&top.rows[i]), top.rows[i].all_ns);
@@ -461,7 +461,7 @@ static void top_is_of_its_window(void **state)
 	unsigned nr;
 
 	(void)state;
-	assert_int_equal(top_make(&top, run, 1320000, 1380000, TOP_BY_KEPT, 1, &err), 0);
+	assert_int_equal(top_make(&top, history, 1320000, 1380000, TOP_BY_KEPT, 1, &err), 0);
 	assert_int_equal(top_row_of(&top, TOP_CPU, "host0/0")->parts[TOP_RUN], 60000);
 	assert_int_equal(top.rows[top.nr - 1].kind, TOP_THREAD);
 	assert_int_equal(top.rows[top.nr - 2].kind, TOP_VCPU);
@@ -504,5 +504,5 @@ int main(void)
 		cmocka_unit_test(top_is_of_its_window),
 	};
 
-	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
+	return cmocka_run_group_tests(tests, small_history_setup, small_history_teardown);
 }

@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-/* A run from 10 s to 20 s on L0's clock; L0's tracer counted 2 ns per tick from 1000 on; the wall
- * clock showed 2026-11-21 12:59:50 at the origin of L0's. */
+/* A history from 10 s to 20 s on L0's clock; L0's tracer counted 2 ns per tick from 1000 on; the
+ * wall clock showed 2026-11-21 12:59:50 at the origin of L0's. */
 static struct clock_piece piece = {
 	.from = 1000, .at_ns = 10 * NS_PER_SEC, .mult = UINT64_C(2) << CLOCK_SHIFT};
 static const struct clock_model clock_l0 = {.pieces = &piece, .nr_pieces = 1};
@@ -153,7 +153,7 @@ static void windows(void **state)
 	assert_int_equal(end, 15 * NS_PER_SEC);
 	assert_int_equal(time_parse_window(&base, "50%,", &begin, &end, NULL), 0);
 	assert_int_equal(end, base.traced_end);
-	/* Where an empty side would make a window of nothing, it is the run's. */
+	/* Where an empty side would make a window of nothing, it is the history's. */
 	assert_int_equal(time_parse_window(&base, ",+1s", &begin, &end, NULL), 0);
 	assert_int_equal(begin, base.begin);
 	assert_int_equal(end, 11 * NS_PER_SEC);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "analysis/sched/thread_tracks.h"
-#include "tests/unit/small_run_test.h"
+#include "tests/unit/small_history_test.h"
 
 #define FEW 300
 #define MANY (TRACK_BLOCK + 1000) /* no block has room for them */
@@ -51,7 +51,7 @@ static void is_as_in_the_history(attr_t attr, ns_t t, int ret, const struct sond
 	struct sonde_interval i;
 
 	assert_int_equal(ret, 0);
-	assert_int_equal(sonde_interval_at(run, attr, t, &i), 0);
+	assert_int_equal(sonde_interval_at(history, attr, t, &i), 0);
 	assert_int_equal(got->begin, i.begin);
 	assert_int_equal(got->end, i.end);
 	assert_int_equal(got->value, i.value);
@@ -67,8 +67,8 @@ static ns_t next_time(unsigned i, const struct sonde_interval *last)
 
 static void a_track_tells_any_moment(void **state)
 {
-	struct strips strips = {.run = run};
-	struct track k = {.attr = sonde_attr_of_thread(run, BURN, "state")};
+	struct strips strips = {.history = history};
+	struct track k = {.attr = sonde_attr_of_thread(history, BURN, "state")};
 	struct sonde_interval got = {0};
 
 	(void)state;
@@ -86,9 +86,9 @@ static void a_track_tells_any_moment(void **state)
 
 static void ask_threads(struct thread_tracks *k)
 {
-	attr_t app = sonde_attr_of_thread(run, APP, "state");
-	attr_t burn = sonde_attr_of_thread(run, BURN, "state");
-	attr_t waker = sonde_attr_of_thread(run, APP, "waker");
+	attr_t app = sonde_attr_of_thread(history, APP, "state");
+	attr_t burn = sonde_attr_of_thread(history, BURN, "state");
+	attr_t waker = sonde_attr_of_thread(history, APP, "waker");
 	struct sonde_interval got = {0};
 
 	for (unsigned i = 0; i < 3000; i++) {
@@ -120,8 +120,8 @@ static void scan_thread(struct thread_tracks *k, int64_t thread, ns_t begin, ns_
 	struct sums got = {0}, wanted = {0}, first = {.stops = true};
 
 	assert_int_equal(thread_states_scan(k, thread, sum_state, &got), 0);
-	sonde_interval_walk(run, sonde_attr_of_thread(run, thread, "state"), begin, end, sum_state,
-			    &wanted);
+	sonde_interval_walk(history, sonde_attr_of_thread(history, thread, "state"), begin, end,
+			    sum_state, &wanted);
 	assert_int_equal(got.nr, wanted.nr);
 	assert_int_equal(got.sum, wanted.sum);
 	assert_int_equal(thread_states_scan(k, thread, sum_state, &first), 0);
@@ -141,7 +141,7 @@ static void threads_are_told_whatever_is_held(void **state)
 	for (unsigned i = 0; i < ARRAY_SIZE(windows); i++) {
 		const ns_t *w = windows[i];
 
-		assert_int_equal(thread_tracks_get(&k, run, w[0], w[1]), 0);
+		assert_int_equal(thread_tracks_get(&k, history, w[0], w[1]), 0);
 		ask_threads(k);
 		scan_thread(k, APP, w[0], w[1]);
 		scan_thread(k, BURN, w[0], w[1]);
@@ -157,5 +157,5 @@ int main(void)
 		cmocka_unit_test(threads_are_told_whatever_is_held),
 	};
 
-	return cmocka_run_group_tests(tests, setup, small_run_teardown);
+	return cmocka_run_group_tests(tests, setup, small_history_teardown);
 }

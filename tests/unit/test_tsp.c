@@ -5,7 +5,7 @@
 
 #include "serve/tsp/tsp.h"
 #include "serve/tsp/tsp_query.h"
-#include "tests/unit/small_run.h"
+#include "tests/unit/small_history.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -95,10 +95,10 @@ static void test_ranges(void **state)
 
 struct world {
 	unsigned nr;
-	char names[TSP_RUNS_MAX][64];
-	const char *paths[TSP_RUNS_MAX];
-	struct sonde_run *runs[TSP_RUNS_MAX];
-	struct kept kept[TSP_RUNS_MAX];
+	char names[TSP_HISTORIES_MAX][64];
+	const char *paths[TSP_HISTORIES_MAX];
+	struct sonde_history *histories[TSP_HISTORIES_MAX];
+	struct kept kept[TSP_HISTORIES_MAX];
 	struct tsp *tsp;
 	struct readers readers;
 };
@@ -107,12 +107,12 @@ static void world_open_runs(struct world *w, unsigned nr)
 {
 	*w = (struct world){.nr = nr};
 	for (unsigned i = 0; i < nr; i++) {
-		assert_int_equal(small_run_write(w->names[i]), 0);
+		assert_int_equal(small_history_write(w->names[i]), 0);
 		w->paths[i] = w->names[i];
-		assert_int_equal(sonde_run_open(&w->runs[i], w->paths[i], NULL), 0);
+		assert_int_equal(sonde_history_open(&w->histories[i], w->paths[i], NULL), 0);
 	}
 	assert_int_equal(tsp_open(&w->tsp, w->paths, nr, NULL), 0);
-	w->readers = (struct readers){.runs = w->runs, .kept = w->kept, .nr = nr};
+	w->readers = (struct readers){.histories = w->histories, .kept = w->kept, .nr = nr};
 }
 
 static void world_open(struct world *w)
@@ -124,7 +124,7 @@ static void world_close(struct world *w)
 {
 	tsp_close(w->tsp);
 	for (unsigned i = 0; i < w->nr; i++) {
-		sonde_run_close(w->runs[i]);
+		sonde_history_close(w->histories[i]);
 		unlink(w->paths[i]);
 	}
 }
@@ -158,7 +158,7 @@ static json_int_t int_of(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
-/* The last experiment: all runs. */
+/* The last experiment: all histories. */
 static void all_runs(struct world *w, char *path, size_t room, const char *rest)
 {
 	json_t *list = ask(w, 200, "GET", "experiments", "");
@@ -195,7 +195,7 @@ static void test_tree_of_two(void **state)
 	world_close(&w);
 }
 
-/* CPU 0 of the small run, state by state: its picture in small_run.h. */
+/* CPU 0 of the small history, state by state: its picture in small_run.h. */
 static void test_states(void **state)
 {
 	static const struct {
@@ -377,38 +377,38 @@ static void test_deep_filter(void **state)
 	world_close(&w);
 }
 
-/* A table of as many runs as there may be: the facts of all of them are there at the same time. */
-static void test_facts_of_many(void **state)
+/* A table of as many runs as there may be: the rows of all of them are there at the same time. */
+static void test_rows_of_many(void **state)
 {
 	struct world w;
 	json_t *answer, *lines;
 	char path[200];
 
 	(void)state;
-	world_open_runs(&w, TSP_RUNS_MAX);
+	world_open_runs(&w, TSP_HISTORIES_MAX);
 	all_runs(&w, path, sizeof(path), "table/table.machine_time/lines");
 	answer = ask(&w, 200, "POST", path,
 		     "{\"parameters\": {\"requested_table_index\": 0, "
 		     "\"requested_table_count\": 1000}}");
 	lines = json_object_get(json_object_get(answer, "model"), "lines");
-	assert_int_equal(json_array_size(lines) % TSP_RUNS_MAX, 0);
+	assert_int_equal(json_array_size(lines) % TSP_HISTORIES_MAX, 0);
 	assert_true(json_array_size(lines) > 0);
 	json_decref(answer);
 	world_close(&w);
 }
 
-/* A run's file may say that it was at the end of all times. */
+/* A history's file may say that it was at the end of all times. */
 static void test_wild_offset(void **state)
 {
 	struct world w = {.nr = 1};
 	json_t *list;
 
 	(void)state;
-	assert_int_equal(small_run_write_at(w.names[0], INT64_MAX - SMALL_END), 0);
+	assert_int_equal(small_history_write_at(w.names[0], INT64_MAX - SMALL_END), 0);
 	w.paths[0] = w.names[0];
-	assert_int_equal(sonde_run_open(&w.runs[0], w.paths[0], NULL), 0);
+	assert_int_equal(sonde_history_open(&w.histories[0], w.paths[0], NULL), 0);
 	assert_int_equal(tsp_open(&w.tsp, w.paths, 1, NULL), 0);
-	w.readers = (struct readers){.runs = w.runs, .kept = w.kept, .nr = 1};
+	w.readers = (struct readers){.histories = w.histories, .kept = w.kept, .nr = 1};
 	list = ask(&w, 200, "GET", "experiments", "");
 	assert_int_equal(int_of(json_array_get(list, 0), "start"), SMALL_BEGIN);
 	json_decref(list);
@@ -445,12 +445,12 @@ static void test_names_of_experiments(void **state)
 /* Sixteen is what one server shows; a path of another file is not opened. */
 static void test_refused(void **state)
 {
-	const char *many[TSP_RUNS_MAX + 1] = {0};
+	const char *many[TSP_HISTORIES_MAX + 1] = {0};
 	struct tsp *tsp;
 	struct world w;
 
 	(void)state;
-	assert_int_equal(tsp_open(&tsp, many, TSP_RUNS_MAX + 1, NULL), -EINVAL);
+	assert_int_equal(tsp_open(&tsp, many, TSP_HISTORIES_MAX + 1, NULL), -EINVAL);
 	world_open(&w);
 	json_decref(ask(&w, 404, "POST", "traces", "{\"parameters\": {\"uri\": \"/etc/passwd\"}}"));
 	json_decref(ask(&w, 400, "POST", "traces", "{\"parameters\": {}}"));
@@ -466,7 +466,7 @@ int main(void)
 		cmocka_unit_test(test_ranges),	       cmocka_unit_test(test_tree_of_two),
 		cmocka_unit_test(test_states),	       cmocka_unit_test(test_filters),
 		cmocka_unit_test(test_broken_filters), cmocka_unit_test(test_deep_filter),
-		cmocka_unit_test(test_facts_of_many),  cmocka_unit_test(test_names_of_experiments),
+		cmocka_unit_test(test_rows_of_many),   cmocka_unit_test(test_names_of_experiments),
 		cmocka_unit_test(test_wild_offset),    cmocka_unit_test(test_refused),
 	};
 

@@ -4,7 +4,7 @@
 
 #include "analysis/quality/unknown_time.h"
 #include "sonde/sonde.h"
-#include "tests/unit/small_run_test.h"
+#include "tests/unit/small_history_test.h"
 
 /*
  * CPU 0 is seen from 1200000 on, and no more from 1900000 on; events of it were lost from 1400000
@@ -62,7 +62,7 @@ static void assert_unseen(int64_t begin, int64_t end, ns_t unknown, const struct
 {
 	struct unseen found;
 
-	assert_int_equal(unseen_find(&found, run, begin, end, unknown), 0);
+	assert_int_equal(unseen_find(&found, history, begin, end, unknown), 0);
 	assert_int_equal(found.before, expected->before);
 	assert_int_equal(found.after, expected->after);
 	assert_int_equal(found.lost, expected->lost);
@@ -89,13 +89,13 @@ static void a_window_cuts_them(void **state)
 
 static void a_verdict_names_those_there_are(void **state)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
 	(void)state;
-	assert_int_equal(sonde_facts_get(&f, run, "why", 1300000, 1650000, NULL), 0);
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	assert_int_equal(sonde_rows_get(&f, history, "why", 1300000, 1650000, NULL), 0);
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		const char *says =
-			sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "text")).s;
+			sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, "text")).s;
 
 		if (strncmp(says, "What CPUs did", 13))
 			continue;
@@ -106,36 +106,37 @@ static void a_verdict_names_those_there_are(void **state)
 				    "0.001500000. Larger buffers, or fewer events, avoid what its "
 				    "tracer counted. sonde check of the trace says what its files "
 				    "lack.");
-		sonde_facts_free(f);
+		sonde_rows_free(f);
 		return;
 	}
 	assert_true(false);
 }
 
-static bool says(const struct sonde_facts *f, const char *words)
+static bool says(const struct sonde_rows *f, const char *words)
 {
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
-		if (strstr(sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, "text")).s,
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
+		if (strstr(sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, "text")).s,
 			   words))
 			return true;
 	}
 	return false;
 }
 
-/* Of the host's they are part of what CPUs did; and a window tells of no more than it has. */
-static void a_gap_is_told_once_and_within_the_window(void **state)
+/* Of the host's they are part of what CPUs did; and one that a window cuts is told as the table of
+ * losses has it. */
+static void a_gap_is_told_once_and_whole(void **state)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
 	(void)state;
-	assert_int_equal(sonde_facts_get(&f, run, "why", 1520000, 1720000, NULL), 0);
+	assert_int_equal(sonde_rows_get(&f, history, "why", 1520000, 1720000, NULL), 0);
 	assert_true(
-		says(f, "the host's trace has 1 gap of 30.00 us from 0.001520000. sonde check"));
+		says(f, "the host's trace has 1 gap of 50.00 us from 0.001500000. sonde check"));
 	assert_false(says(f, "host0's trace has"));
 	assert_true(says(
-		f, "vm-a's tracer lost 1 event in 1 place, for 20.00 us on CPU 0 from 0.001700000: "
+		f, "vm-a's tracer lost 1 event in 1 place, for 50.00 us on CPU 0 from 0.001700000: "
 		   "nothing is known of it. Larger buffers"));
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* As when the file of a trace is cut off before CPU 1's part. */
@@ -167,13 +168,13 @@ int main(void)
 		cmocka_unit_test(each_moment_has_one_reason),
 		cmocka_unit_test(a_window_cuts_them),
 		cmocka_unit_test(a_verdict_names_those_there_are),
-		cmocka_unit_test(a_gap_is_told_once_and_within_the_window),
+		cmocka_unit_test(a_gap_is_told_once_and_whole),
 	};
 
 	const struct CMUnitTest tests_of_one[] = {
 		cmocka_unit_test(a_cpu_without_events),
 	};
 
-	return cmocka_run_group_tests(tests, setup, small_run_teardown) +
-	       cmocka_run_group_tests(tests_of_one, setup_one, small_run_teardown);
+	return cmocka_run_group_tests(tests, setup, small_history_teardown) +
+	       cmocka_run_group_tests(tests_of_one, setup_one, small_history_teardown);
 }

@@ -15,7 +15,7 @@
 
 #include "analysis/sched/cpu_users.h"
 #include "sonde/sonde.h"
-#include "tests/unit/small_run_test.h"
+#include "tests/unit/small_history_test.h"
 
 #include <errno.h>
 
@@ -503,24 +503,24 @@ static int setup_below(void **state)
 
 /* ---- asking --------------------------------------------------------------------------------- */
 
-static struct sonde_facts *facts_of(const char *name, int64_t begin, int64_t end)
+static struct sonde_rows *rows_of(const char *name, int64_t begin, int64_t end)
 {
 	struct sonde_error err = {0};
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
-	assert_int_equal(sonde_facts_get(&f, run, name, begin, end, &err), 0);
+	assert_int_equal(sonde_rows_get(&f, history, name, begin, end, &err), 0);
 	return f;
 }
 
-static union sonde_cell cell(const struct sonde_facts *f, size_t row, const char *column)
+static union sonde_cell cell(const struct sonde_rows *f, size_t row, const char *column)
 {
-	int c = sonde_facts_column(f, column);
+	int c = sonde_rows_column(f, column);
 
-	assert_true(c >= 0 && row < sonde_facts_nr_rows(f));
-	return sonde_facts_cell(f, row, (unsigned)c);
+	assert_true(c >= 0 && row < sonde_rows_nr(f));
+	return sonde_rows_cell(f, row, (unsigned)c);
 }
 
-static void assert_row(const struct sonde_facts *f, size_t row, const char *const *columns,
+static void assert_row(const struct sonde_rows *f, size_t row, const char *const *columns,
 		       const int64_t *values, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -537,15 +537,15 @@ static void what_a_wake_row_says_in_the_end(void **state)
 	struct sonde_wake w;
 
 	(void)state;
-	assert_int_equal(sonde_wake_get(run, W_DISK, &w), 0);
+	assert_int_equal(sonde_wake_get(history, W_DISK, &w), 0);
 	assert_int_equal(w.cause, SONDE_CAUSE_DISK);
 	assert_string_equal(w.irq, "virtio1-req.0");
 	assert_string_equal(w.evidence, "its guest");
 	assert_int_equal(w.by, BURN);
-	assert_int_equal(sonde_wake_get(run, W_TIMER, &w), 0);
+	assert_int_equal(sonde_wake_get(history, W_TIMER, &w), 0);
 	assert_int_equal(w.cause, SONDE_CAUSE_TIMER);
 	assert_string_equal(w.irq, "");
-	assert_int_equal(sonde_wake_get(run, W_LOST + 1, &w), -ENOENT);
+	assert_int_equal(sonde_wake_get(history, W_LOST + 1, &w), -ENOENT);
 }
 
 static void each_wait_has_its_cause(void **state)
@@ -557,33 +557,33 @@ static void each_wait_has_its_cause(void **state)
 		{1500000, 15000, 236, true, 0, 0, 1520000},
 		{1710000, 290000, -1, false, -1, -1, 2000000}};
 	static const char *const causes[] = {"disk", "timer", "unknown"};
-	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("wait_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 3);
+	assert_int_equal(sonde_rows_nr(f), 3);
 	for (size_t i = 0; i < 3; i++) {
 		assert_row(f, i, columns, rows[i], ARRAY_SIZE(columns));
 		assert_string_equal(cell(f, i, "cause").s, causes[i]);
 	}
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* Windows that lie next to each other add up; a cause is known even where the window ends before.
  */
 static void a_window_cuts_waits(void **state)
 {
-	struct sonde_facts *f = facts_of("wait", 1000000, 1150000);
+	struct sonde_rows *f = rows_of("wait", 1000000, 1150000);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(sonde_rows_nr(f), 1);
 	assert_int_equal(cell(f, 0, "total").i, 40000);
 	assert_string_equal(cell(f, 0, "cause").s, "disk");
-	sonde_facts_free(f);
-	f = facts_of("wait", 1150000, 2000000);
-	assert_int_equal(sonde_facts_nr_rows(f), 3);
+	sonde_rows_free(f);
+	f = rows_of("wait", 1150000, 2000000);
+	assert_int_equal(sonde_rows_nr(f), 3);
 	assert_int_equal(cell(f, 1, "total").i, 50000);
 	assert_string_equal(cell(f, 1, "cause").s, "disk");
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* It halts at 1100000 and sleeps from 1110000 on: a window that ends in between has no wait. */
@@ -593,19 +593,19 @@ static void a_wait_begins_with_its_sleep(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-		struct sonde_facts *f = facts_of(lists[i], 1050000, 1110000);
+		struct sonde_rows *f = rows_of(lists[i], 1050000, 1110000);
 
-		assert_int_equal(sonde_facts_nr_rows(f), 0);
-		sonde_facts_free(f);
-		f = facts_of(lists[i], 1050000, 1110001);
-		assert_int_equal(sonde_facts_nr_rows(f), 1);
-		sonde_facts_free(f);
+		assert_int_equal(sonde_rows_nr(f), 0);
+		sonde_rows_free(f);
+		f = rows_of(lists[i], 1050000, 1110001);
+		assert_int_equal(sonde_rows_nr(f), 1);
+		sonde_rows_free(f);
 	}
 	/* One that polls and never sleeps begins at once. */
-	struct sonde_facts *f = facts_of("wait", 1490000, 1501000);
+	struct sonde_rows *f = rows_of("wait", 1490000, 1501000);
 
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
-	sonde_facts_free(f);
+	assert_int_equal(sonde_rows_nr(f), 1);
+	sonde_rows_free(f);
 }
 
 static void a_vcpus_time_adds_up(void **state)
@@ -617,21 +617,21 @@ static void a_vcpus_time_adds_up(void **state)
 					 31000,	  1000,	  103000, 290000};
 	static const int64_t windows[][2] = {
 		{1000000, 2000000}, {1000000, 1000001}, {1115000, 1255000}, {1234567, 1765432}};
-	struct sonde_facts *f = facts_of("vcpu_state", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("vcpu_state", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
 	assert_int_equal(cell(f, 0, "vcpu").i, VM_A_0);
 	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 	for (size_t w = 0; w < ARRAY_SIZE(windows); w++) {
 		int64_t sum = 0;
 
-		f = facts_of("vcpu_state", windows[w][0], windows[w][1]);
-		for (unsigned c = 2; c < sonde_facts_analysis(f)->nr_columns; c++)
-			sum += sonde_facts_cell(f, 0, c).i;
+		f = rows_of("vcpu_state", windows[w][0], windows[w][1]);
+		for (unsigned c = 2; c < sonde_rows_table(f)->nr_columns; c++)
+			sum += sonde_rows_cell(f, 0, c).i;
 		assert_int_equal(sum, windows[w][1] - windows[w][0]);
 		assert_int_equal(cell(f, 0, "total").i, sum);
-		sonde_facts_free(f);
+		sonde_rows_free(f);
 	}
 }
 
@@ -641,18 +641,18 @@ static void a_wakeup_step_by_step(void **state)
 					      "host_wakeup", "run_delay",	"entry",
 					      "guest",	     "guest_run_delay", "thread"};
 	static const int64_t values[] = {1200000, 80000, 1, 0, 30000, 20000, 10000, 20000, APP};
-	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("wakeup_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(sonde_rows_nr(f), 1);
 	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
-	sonde_facts_free(f);
-	f = facts_of("wakeup_histogram", SMALL_BEGIN, SMALL_END);
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	sonde_rows_free(f);
+	f = rows_of("wakeup_histogram", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_rows_nr(f), 1);
 	assert_int_equal(cell(f, 0, "from").i, 65536);
 	assert_int_equal(cell(f, 0, "to").i, 131072);
 	assert_int_equal(cell(f, 0, "count").i, 1);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* The vCPU had been woken for an interrupt before, and was awake still. */
@@ -663,14 +663,14 @@ static void a_wakeup_begins_with_its_own_interrupt(void **state)
 					      "guest",	     "guest_run_delay", "thread"};
 	static const int64_t late[] = {1300000, 40000, 1, 0, 0, 0, 30000, 10000, APP};
 	static const int64_t own[] = {1600000, 60000, 1, 0, 0, 10000, 40000, 10000, APP};
-	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("wakeup_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 3); /* one is the nested vCPU's */
+	assert_int_equal(sonde_rows_nr(f), 3); /* one is the nested vCPU's */
 	assert_row(f, 0, columns, own, ARRAY_SIZE(columns));
 	assert_int_equal(cell(f, 1, "at").i, late[0]);
 	assert_row(f, 1, columns, late, ARRAY_SIZE(columns));
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* Nobody halted: no wait tells of it. */
@@ -679,21 +679,21 @@ static void a_thread_is_woken_while_its_vcpu_is_awake(void **state)
 	static const char *const columns[] = {"at",    "total",		  "vcpu",  "level",
 					      "guest", "guest_run_delay", "thread"};
 	static const int64_t values[] = {1800000, 60000, VM_A_0, 1, 20000, 40000, APP};
-	struct sonde_facts *f = facts_of("wakeup_awake_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("wakeup_awake_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(sonde_rows_nr(f), 1);
 	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
-	sonde_facts_free(f);
-	f = facts_of("wakeup_awake", SMALL_BEGIN, SMALL_END);
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	sonde_rows_free(f);
+	f = rows_of("wakeup_awake", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_rows_nr(f), 1);
 	assert_int_equal(cell(f, 0, "count").i, 1);
 	assert_int_equal(cell(f, 0, "mean").i, 60000);
 	assert_int_equal(cell(f, 0, "longest_at").i, 1800000);
-	sonde_facts_free(f);
-	f = facts_of("wakeup_awake_list", SMALL_BEGIN, 1860000);
-	assert_int_equal(sonde_facts_nr_rows(f), 0);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
+	f = rows_of("wakeup_awake_list", SMALL_BEGIN, 1860000);
+	assert_int_equal(sonde_rows_nr(f), 0);
+	sonde_rows_free(f);
 }
 
 static void handlers_that_took_long(void **state)
@@ -701,37 +701,37 @@ static void handlers_that_took_long(void **state)
 	static const char *const columns[] = {"at", "total", "guest", "guest_run_delay", "thread"};
 	static const int64_t rows[][ARRAY_SIZE(columns)] = {{1100000, 350000, 300000, 50000, APP},
 							    {1600000, 250000, 190000, 60000, APP}};
-	struct sonde_facts *f = facts_of("wakeup_awake_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("wakeup_awake_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), ARRAY_SIZE(rows));
+	assert_int_equal(sonde_rows_nr(f), ARRAY_SIZE(rows));
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		assert_row(f, i, columns, rows[i], ARRAY_SIZE(columns));
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
-/* What a run holds of attributes is room for those of CPUs: of a hundred thousand threads that were
- * woken nothing stays. */
+/* What a history holds of attributes is room for those of CPUs: of a hundred thousand threads that
+ * were woken nothing stays. */
 static void wakeups_leave_no_threads_in_a_runs_strips(void **state)
 {
 	static const char *const names[] = {"wakeup_list", "wakeup_awake_list"};
 	struct cpu_users *users;
-	struct sonde_run *again;
+	struct sonde_history *again;
 
 	(void)state;
-	assert_int_equal(sonde_run_again(&again, run, NULL), 0);
+	assert_int_equal(sonde_history_again(&again, history, NULL), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
-		struct sonde_facts *f;
+		struct sonde_rows *f;
 
-		assert_int_equal(sonde_facts_get(&f, again, names[i], SMALL_BEGIN, SMALL_END, NULL),
+		assert_int_equal(sonde_rows_get(&f, again, names[i], SMALL_BEGIN, SMALL_END, NULL),
 				 0);
-		assert_true(sonde_facts_nr_rows(f) > 0);
-		sonde_facts_free(f);
+		assert_true(sonde_rows_nr(f) > 0);
+		sonde_rows_free(f);
 	}
 	assert_int_equal(cpu_users_get(&users, again), 0);
 	assert_non_null(map_get(&users->strips.by_attr, again->cpu_attrs[VM_A_0][CPU_TASK]));
 	assert_null(map_get(&users->strips.by_attr, sonde_attr_of_thread(again, APP, "state")));
-	sonde_run_close(again);
+	sonde_history_close(again);
 }
 
 /* What it waited goes on where it turns out not to have been woken; its thread is not seen. */
@@ -740,21 +740,21 @@ static void a_nested_vcpu_that_only_l0_saw(void **state)
 	static const char *const columns[] = {"at",	   "length", "vector",
 					      "run_delay", "entry",  "until"};
 	static const int64_t values[] = {1100000, 150000, 236, -1, 40000, 1290000};
-	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
-	size_t row = sonde_facts_nr_rows(f) - 1;
+	struct sonde_rows *f = rows_of("wait_list", SMALL_BEGIN, SMALL_END);
+	size_t row = sonde_rows_nr(f) - 1;
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 3);
+	assert_int_equal(sonde_rows_nr(f), 3);
 	assert_int_equal(cell(f, row, "vcpu").i, VM_AN_0);
 	assert_row(f, row, columns, values, ARRAY_SIZE(columns));
-	sonde_facts_free(f);
-	f = facts_of("wakeup_list", 1200000, 1300000);
-	assert_int_equal(sonde_facts_nr_rows(f), 1 + 1);
-	sonde_facts_free(f);
-	f = facts_of("steal", SMALL_BEGIN, SMALL_END);
-	for (row = 0; row < sonde_facts_nr_rows(f); row++)
+	sonde_rows_free(f);
+	f = rows_of("wakeup_list", 1200000, 1300000);
+	assert_int_equal(sonde_rows_nr(f), 1 + 1);
+	sonde_rows_free(f);
+	f = rows_of("steal", SMALL_BEGIN, SMALL_END);
+	for (row = 0; row < sonde_rows_nr(f); row++)
 		assert_int_not_equal(cell(f, row, "vcpu").i, VM_AN_0);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* How it went on is not known: neither that it was woken nor that it was entered. */
@@ -763,29 +763,29 @@ static void a_wait_of_which_events_were_lost(void **state)
 	static const char *const columns[] = {"at",	   "length", "vector",
 					      "run_delay", "entry",  "until"};
 	static const int64_t values[] = {1110000, 90000, -1, -1, -1, 1200000};
-	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("wait_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(sonde_rows_nr(f), 1);
 	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
 	assert_string_equal(cell(f, 0, "cause").s, "unknown");
-	sonde_facts_free(f);
-	f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
-	assert_int_equal(sonde_facts_nr_rows(f), 0);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
+	f = rows_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_rows_nr(f), 0);
+	sonde_rows_free(f);
 }
 
 /* When the guest's thread was woken is not known, so neither whether the vCPU was for it. */
 static void a_thread_whose_wakeup_was_not_seen(void **state)
 {
-	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("wakeup_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 0);
-	sonde_facts_free(f);
-	f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
-	assert_int_equal(sonde_facts_nr_rows(f), 3);
-	sonde_facts_free(f);
+	assert_int_equal(sonde_rows_nr(f), 0);
+	sonde_rows_free(f);
+	f = rows_of("wait_list", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_rows_nr(f), 3);
+	sonde_rows_free(f);
 }
 
 /* Nothing was known of it before, but then it was seen to be woken. */
@@ -793,12 +793,12 @@ static void a_thread_that_is_seen_to_be_woken(void **state)
 {
 	static const char *const columns[] = {"at", "guest", "guest_run_delay"};
 	static const int64_t values[] = {1200000, 10000, 20000};
-	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("wakeup_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(sonde_rows_nr(f), 1);
 	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* It slept, since when is not known; it did not poll, as it had no CPU. */
@@ -807,13 +807,13 @@ static void a_wait_that_is_seen_from_its_end_on(void **state)
 	static const char *const columns[] = {"at",	   "length", "polled",
 					      "run_delay", "entry",  "until"};
 	static const int64_t values[] = {1100000, 0, false, 50000, 20000, 1170000};
-	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("wait_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(sonde_rows_nr(f), 1);
 	assert_row(f, 0, columns, values, ARRAY_SIZE(columns));
 	assert_string_equal(cell(f, 0, "cause").s, "timer");
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* When it began is that of the host's wake-up: where that one is not known, neither is this one. */
@@ -823,13 +823,13 @@ static void a_nested_wakeup_begins_with_its_hosts(void **state)
 					      "host_wakeup", "run_delay", "entry"};
 	static const int64_t nested[] = {1700000, 120000, VM_AN_0, 40000, 60000, 20000};
 	static const int64_t host[] = {1700000, 100000, VM_A_0, 0, 10000, 10000};
-	struct sonde_facts *f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("wakeup_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 2);
+	assert_int_equal(sonde_rows_nr(f), 2);
 	assert_row(f, 0, columns, nested, ARRAY_SIZE(columns));
 	assert_row(f, 1, columns, host, ARRAY_SIZE(columns));
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* That it was woken is known, and by what; when it ran is not. */
@@ -840,24 +840,24 @@ static void a_wakeup_within_which_events_were_lost(void **state)
 		{1110000, 90000, -1, -1, 1310000},
 		{1410000, 40000, -1, -1, 1480000},
 		{1610000, 90000, 10000, 20000, 1730000}};
-	struct sonde_facts *f = facts_of("wait_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("wait_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), ARRAY_SIZE(waits));
+	assert_int_equal(sonde_rows_nr(f), ARRAY_SIZE(waits));
 	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
 		assert_row(f, i, columns, waits[i], ARRAY_SIZE(columns));
 		assert_string_equal(cell(f, i, "cause").s, "timer");
 	}
-	sonde_facts_free(f);
-	f = facts_of("wakeup_list", SMALL_BEGIN, SMALL_END);
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	sonde_rows_free(f);
+	f = rows_of("wakeup_list", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_rows_nr(f), 1);
 	assert_int_equal(cell(f, 0, "at").i, 1700000);
-	sonde_facts_free(f);
-	f = facts_of("wakeup", SMALL_BEGIN, SMALL_END);
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	sonde_rows_free(f);
+	f = rows_of("wakeup", SMALL_BEGIN, SMALL_END);
+	assert_int_equal(sonde_rows_nr(f), 1);
 	assert_int_equal(cell(f, 0, "count").i, 1);
 	assert_int_equal(cell(f, 0, "longest").i, 30000);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 static void steal_is_held_against_the_guests_own(void **state)
@@ -866,14 +866,14 @@ static void steal_is_held_against_the_guests_own(void **state)
 					      "steal", "queued", "slice", "throttled"};
 	static const int64_t between[] = {1290000, 160000, 100000, 100000, 100000, 0, 0, 100000};
 	static const int64_t without[] = {1000000, 290000, -1, -1, 30000, 30000, 0, 0};
-	struct sonde_facts *f = facts_of("steal", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("steal", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
 	assert_row(f, 0, columns, between, ARRAY_SIZE(columns));
-	sonde_facts_free(f);
-	f = facts_of("steal", SMALL_BEGIN, 1290000);
+	sonde_rows_free(f);
+	f = rows_of("steal", SMALL_BEGIN, 1290000);
 	assert_row(f, 0, columns, without, ARRAY_SIZE(columns));
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 static void why_a_vcpu_was_off(void **state)
@@ -882,27 +882,27 @@ static void why_a_vcpu_was_off(void **state)
 	 * from then on, and no longer than that. */
 	static const char *const why[] = {"queued", "throttled", "throttled",
 					  "slice",  "throttled", "queued"};
-	struct sonde_facts *f = facts_of("preemption_list", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows_of("preemption_list", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), ARRAY_SIZE(why));
+	assert_int_equal(sonde_rows_nr(f), ARRAY_SIZE(why));
 	for (size_t i = 0; i < ARRAY_SIZE(why); i++)
 		assert_string_equal(cell(f, i, "why").s, why[i]);
 	assert_int_equal(cell(f, 4, "at").i, 1506000);
 	assert_int_equal(cell(f, 4, "length").i, 3000);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* What is said of the wait for a disk. */
 static void assert_told(const char *evidence, bool as_guess)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 	bool found = false;
 
 	disk_evidence = evidence;
 	assert_int_equal(setup_world(changes_of_both_cpus, KVM_AN), 0);
-	f = facts_of("why", SMALL_BEGIN, SMALL_END);
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	f = rows_of("why", SMALL_BEGIN, SMALL_END);
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		const char *text = cell(f, row, "text").s;
 
 		if (strcmp(cell(f, row, "kind").s, "wait") || !strstr(text, "for a disk"))
@@ -912,8 +912,8 @@ static void assert_told(const char *evidence, bool as_guess)
 		assert_int_equal(strstr(text, " That is inferred: ") && strstr(text, evidence),
 				 as_guess);
 	}
-	sonde_facts_free(f);
-	small_run_teardown(NULL);
+	sonde_rows_free(f);
+	small_history_teardown(NULL);
 	disk_evidence = "its guest";
 	assert_true(found);
 }
@@ -978,15 +978,15 @@ int main(void)
 	};
 
 	return cmocka_run_group_tests(guesses, NULL, NULL) +
-	       cmocka_run_group_tests(tests, setup, small_run_teardown) +
-	       cmocka_run_group_tests(late, setup_late, small_run_teardown) +
-	       cmocka_run_group_tests(far, setup_far, small_run_teardown) +
-	       cmocka_run_group_tests(below, setup_below, small_run_teardown) +
-	       cmocka_run_group_tests(lost_way, setup_lost_way, small_run_teardown) +
-	       cmocka_run_group_tests(seen_woken, setup_woken, small_run_teardown) +
-	       cmocka_run_group_tests(lost, setup_lost, small_run_teardown) +
-	       cmocka_run_group_tests(lost, setup_lost_in_words, small_run_teardown) +
-	       cmocka_run_group_tests(unseen, setup_unseen, small_run_teardown) +
-	       cmocka_run_group_tests(unseen, setup_unseen_before, small_run_teardown) +
-	       cmocka_run_group_tests(seen_again, setup_seen_again, small_run_teardown);
+	       cmocka_run_group_tests(tests, setup, small_history_teardown) +
+	       cmocka_run_group_tests(late, setup_late, small_history_teardown) +
+	       cmocka_run_group_tests(far, setup_far, small_history_teardown) +
+	       cmocka_run_group_tests(below, setup_below, small_history_teardown) +
+	       cmocka_run_group_tests(lost_way, setup_lost_way, small_history_teardown) +
+	       cmocka_run_group_tests(seen_woken, setup_woken, small_history_teardown) +
+	       cmocka_run_group_tests(lost, setup_lost, small_history_teardown) +
+	       cmocka_run_group_tests(lost, setup_lost_in_words, small_history_teardown) +
+	       cmocka_run_group_tests(unseen, setup_unseen, small_history_teardown) +
+	       cmocka_run_group_tests(unseen, setup_unseen_before, small_history_teardown) +
+	       cmocka_run_group_tests(seen_again, setup_seen_again, small_history_teardown);
 }

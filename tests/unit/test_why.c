@@ -4,37 +4,37 @@
 
 #include "base/histogram.h"
 #include "sonde/sonde.h"
-#include "tests/unit/small_run_test.h"
+#include "tests/unit/small_history_test.h"
 
 #include <errno.h>
 
-static struct sonde_facts *facts(const char *name, int64_t begin, int64_t end)
+static struct sonde_rows *rows(const char *name, int64_t begin, int64_t end)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
-	assert_int_equal(sonde_facts_get(&f, run, name, begin, end, NULL), 0);
+	assert_int_equal(sonde_rows_get(&f, history, name, begin, end, NULL), 0);
 	return f;
 }
 
-static int64_t cell(const struct sonde_facts *f, size_t row, const char *column)
+static int64_t cell(const struct sonde_rows *f, size_t row, const char *column)
 {
-	int at = sonde_facts_column(f, column);
+	int at = sonde_rows_column(f, column);
 
 	assert_true(at >= 0);
-	return sonde_facts_cell(f, row, (unsigned)at).i;
+	return sonde_rows_cell(f, row, (unsigned)at).i;
 }
 
-static const char *cell_text(const struct sonde_facts *f, size_t row, const char *column)
+static const char *cell_text(const struct sonde_rows *f, size_t row, const char *column)
 {
-	return sonde_facts_cell(f, row, (unsigned)sonde_facts_column(f, column)).s;
+	return sonde_rows_cell(f, row, (unsigned)sonde_rows_column(f, column)).s;
 }
 
 /* ---- exits --------------------------------------------------------------------------------- */
 
 /* The row of that reason and code; fails when there is none. */
-static size_t exits_row(const struct sonde_facts *f, const char *name, int64_t from)
+static size_t exits_row(const struct sonde_rows *f, const char *name, int64_t from)
 {
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		if (!strcmp(cell_text(f, row, "name"), name) && cell(f, row, "from") == from)
 			return row;
 	}
@@ -45,11 +45,11 @@ static size_t exits_row(const struct sonde_facts *f, const char *name, int64_t f
 
 static void exits_last_until_the_entry(void **state)
 {
-	struct sonde_facts *f = facts("exits", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows("exits", SMALL_BEGIN, SMALL_END);
 	size_t row;
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 4); /* not the one without an end */
+	assert_int_equal(sonde_rows_nr(f), 4); /* not the one without an end */
 	row = exits_row(f, "HLT", VM_A);
 	assert_int_equal(cell(f, row, "count"), 1);
 	assert_int_equal(cell(f, row, "total"), 150000);
@@ -66,7 +66,7 @@ static void exits_last_until_the_entry(void **state)
 	assert_int_equal(cell(f, row, "total"), 30000);
 	assert_int_equal(cell(f, row, "user_count"), 1);
 	assert_int_equal(cell(f, row, "user"), 20000);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* Each exit belongs to the window it begins in, whole. */
@@ -77,13 +77,13 @@ static void windows_share_no_exit(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i + 1 < ARRAY_SIZE(cuts); i++) {
-		struct sonde_facts *f = facts("exits", cuts[i], cuts[i + 1]);
+		struct sonde_rows *f = rows("exits", cuts[i], cuts[i + 1]);
 
-		for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+		for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 			count += cell(f, row, "count");
 			total += cell(f, row, "total");
 		}
-		sonde_facts_free(f);
+		sonde_rows_free(f);
 	}
 	assert_int_equal(count, 5);
 	assert_int_equal(total, 150000 + 150000 + 20000 + 30000 + 10000);
@@ -91,31 +91,31 @@ static void windows_share_no_exit(void **state)
 
 static void exits_have_a_cause_in_the_guest(void **state)
 {
-	struct sonde_facts *f = facts("exit_cause", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows("exit_cause", SMALL_BEGIN, SMALL_END);
 	size_t row;
 
 	(void)state;
 	/* At 1300000 vm-a's thread is app; at the VMRUNs its vCPU thread. */
-	for (row = 0; row < sonde_facts_nr_rows(f) && cell(f, row, "thread") != APP; row++)
+	for (row = 0; row < sonde_rows_nr(f) && cell(f, row, "thread") != APP; row++)
 		;
-	assert_true(row < sonde_facts_nr_rows(f));
+	assert_true(row < sonde_rows_nr(f));
 	assert_string_equal(cell_text(f, row, "name"), "INTR");
 	assert_int_equal(cell(f, row, "total"), 150000);
-	for (row = 0; row < sonde_facts_nr_rows(f) && cell(f, row, "thread") != KVM_AN; row++)
+	for (row = 0; row < sonde_rows_nr(f) && cell(f, row, "thread") != KVM_AN; row++)
 		;
-	assert_true(row < sonde_facts_nr_rows(f));
+	assert_true(row < sonde_rows_nr(f));
 	assert_string_equal(cell_text(f, row, "name"), "VMRUN");
 	assert_int_equal(cell(f, row, "count"), 2);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* One exit of vm-a-n, and the VMRUN that it made vm-a execute. */
 static void nesting_is_counted(void **state)
 {
-	struct sonde_facts *f = facts("nesting", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows("nesting", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
-	assert_int_equal(sonde_facts_nr_rows(f), 1);
+	assert_int_equal(sonde_rows_nr(f), 1);
 	assert_int_equal(cell(f, 0, "vm"), VM_AN);
 	assert_int_equal(cell(f, 0, "host"), VM_A);
 	assert_int_equal(cell(f, 0, "exits"), 1);
@@ -123,17 +123,16 @@ static void nesting_is_counted(void **state)
 	assert_int_equal(cell(f, 0, "follow"), 1);
 	assert_int_equal(cell(f, 0, "per_thousand"), 2000);
 	assert_int_equal(cell(f, 0, "mean"), 50000);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* ---- delays -------------------------------------------------------------------------------- */
 
-static int64_t delayed_by(const struct sonde_facts *f, int64_t thread, int64_t machine,
-			  int64_t mode)
+static int64_t delayed_by(const struct sonde_rows *f, int64_t thread, int64_t machine, int64_t mode)
 {
 	int64_t total = 0;
 
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		if (cell(f, row, "thread") == thread && cell(f, row, "mode") == mode &&
 		    cell(f, row, "culprit_machine") == machine)
 			total += cell(f, row, "total");
@@ -143,7 +142,7 @@ static int64_t delayed_by(const struct sonde_facts *f, int64_t thread, int64_t m
 
 static void delays_of_threads_name_who_had_the_cpu(void **state)
 {
-	struct sonde_facts *f = facts("thread_delay", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows("thread_delay", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
 	assert_int_equal(delayed_by(f, BURN, VM_A, SONDE_MODE_TASK), 50000); /* app */
@@ -153,24 +152,24 @@ static void delays_of_threads_name_who_had_the_cpu(void **state)
 	assert_int_equal(delayed_by(f, BURN, HOST, SONDE_MODE_IRQ), 20000);
 	/* app was running, as its kernel saw it, when burn had the CPU. */
 	assert_int_equal(delayed_by(f, APP, HOST, SONDE_MODE_TASK), 100000);
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* ---- verdicts ------------------------------------------------------------------------------ */
 
-static const char *verdict_about(const struct sonde_facts *f, const char *kind, const char *column,
+static const char *verdict_about(const struct sonde_rows *f, const char *kind, const char *column,
 				 int64_t row_wanted)
 {
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		if (!strcmp(cell_text(f, row, "kind"), kind) && cell(f, row, column) == row_wanted)
 			return cell_text(f, row, "text");
 	}
 	return "none";
 }
 
-static bool is_said(const struct sonde_facts *f, const char *words)
+static bool is_said(const struct sonde_rows *f, const char *words)
 {
-	for (size_t row = 0; row < sonde_facts_nr_rows(f); row++) {
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
 		if (strstr(cell_text(f, row, "text"), words))
 			return true;
 	}
@@ -179,7 +178,7 @@ static bool is_said(const struct sonde_facts *f, const char *words)
 
 static void verdicts_are_sentences_with_numbers(void **state)
 {
-	struct sonde_facts *f = facts("why", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows("why", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
 	assert_string_equal(
@@ -205,14 +204,14 @@ static void verdicts_are_sentences_with_numbers(void **state)
 	assert_non_null(strstr(verdict_about(f, "unknown", "machine", VM_B), "has no trace"));
 	assert_true(is_said(f, "Of what vm-a's kernel recorded of its boot at least 700 events had "
 			       "been overwritten"));
-	for (size_t row = 1; row < sonde_facts_nr_rows(f); row++)
+	for (size_t row = 1; row < sonde_rows_nr(f); row++)
 		assert_true(cell(f, row - 1, "cost") >= cell(f, row, "cost"));
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 static void what_a_vcpu_did_may_not_be_known(void **state)
 {
-	struct sonde_facts *f = facts("why", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows("why", SMALL_BEGIN, SMALL_END);
 	const char *text = verdict_about(f, "unknown", "vcpu", VM_AN_0);
 
 	(void)state;
@@ -220,12 +219,12 @@ static void what_a_vcpu_did_may_not_be_known(void **state)
 				     "(14.0%): its events, or its hosts', are missing. A trace "
 				     "had not begun, had ended, or has a gap there"));
 	assert_string_equal(verdict_about(f, "unknown", "vcpu", VM_A_0), "none");
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 static void delays_one_by_one_are_the_longest(void **state)
 {
-	struct sonde_facts *f = facts("delay", SMALL_BEGIN, SMALL_END);
+	struct sonde_rows *f = rows("delay", SMALL_BEGIN, SMALL_END);
 
 	(void)state;
 	assert_int_equal(cell(f, 0, "cost"), 320000);
@@ -238,7 +237,7 @@ static void delays_one_by_one_are_the_longest(void **state)
 		verdict_about(f, "exit", "vcpu", VM_AN_0),
 		"vm-a-n vCPU 0 left guest mode (MSR) at 0.001550000 and came back after 30.00 us, "
 		"through the VMM (X86_WRMSR).");
-	sonde_facts_free(f);
+	sonde_rows_free(f);
 }
 
 /* ---- critical paths ------------------------------------------------------------------------ */
@@ -253,10 +252,10 @@ struct step {
 static void assert_path(int64_t thread, int64_t begin, int64_t end, const struct step *want,
 			size_t nr)
 {
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 	int64_t at = begin;
 
-	assert_int_equal(sonde_critical_path(&f, run, thread, begin, end, NULL), 0);
+	assert_int_equal(sonde_critical_path(&f, history, thread, begin, end, NULL), 0);
 	for (size_t i = 0; i < nr; i++) {
 		assert_int_equal(cell(f, i, "at"), at);
 		assert_int_equal(cell(f, i, "at"), want[i].begin);
@@ -267,8 +266,8 @@ static void assert_path(int64_t thread, int64_t begin, int64_t end, const struct
 		at += cell(f, i, "length");
 	}
 	assert_int_equal(at, end);
-	assert_int_equal(sonde_facts_nr_rows(f), nr);
-	sonde_facts_free(f);
+	assert_int_equal(sonde_rows_nr(f), nr);
+	sonde_rows_free(f);
 }
 
 static void a_path_says_who_had_the_cpu(void **state)
@@ -308,10 +307,11 @@ static void a_path_leads_out_of_the_guest(void **state)
 static void no_path_of_nobody(void **state)
 {
 	struct sonde_error err = {0};
-	struct sonde_facts *f;
+	struct sonde_rows *f;
 
 	(void)state;
-	assert_int_equal(sonde_critical_path(&f, run, 1000, SMALL_BEGIN, SMALL_END, &err), -ENOENT);
+	assert_int_equal(sonde_critical_path(&f, history, 1000, SMALL_BEGIN, SMALL_END, &err),
+			 -ENOENT);
 	assert_string_equal(err.text, "there is no such thread");
 	assert_null(f);
 }
@@ -377,5 +377,5 @@ int main(void)
 		cmocka_unit_test(buckets_have_no_gaps),
 	};
 
-	return cmocka_run_group_tests(tests, small_run_setup, small_run_teardown);
+	return cmocka_run_group_tests(tests, small_history_setup, small_history_teardown);
 }

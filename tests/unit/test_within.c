@@ -11,7 +11,7 @@
 #include "sonde/analyze.h"
 #include "sonde/check.h"
 #include "sonde/events.h"
-#include "sonde/facts.h"
+#include "sonde/tables.h"
 #include "tests/unit/hyper_world.h"
 
 #define ROUNDS 300
@@ -479,35 +479,35 @@ static void test_folded_calls(void **state)
 }
 
 /* Each mark is of the thread that made it, and spans are as long as they were. */
-static void check_marks(const char *history, const struct world *w)
+static void check_marks(const char *file, const struct world *w)
 {
 	struct sonde_error err = {0};
-	struct sonde_facts *facts;
-	struct sonde_run *run;
+	struct sonde_rows *rows;
+	struct sonde_history *history;
 	unsigned spans = 0;
 
-	assert_int_equal(sonde_run_open(&run, history, &err), 0);
-	assert_int_equal(sonde_nr_marks(run), w->nr_marks);
+	assert_int_equal(sonde_history_open(&history, file, &err), 0);
+	assert_int_equal(sonde_nr_marks(history), w->nr_marks);
 	for (unsigned i = 0; i < w->nr_marks; i++) {
 		struct sonde_thread thread;
 		struct sonde_mark mark;
 
-		assert_int_equal(sonde_mark_get(run, i, &mark), 0);
+		assert_int_equal(sonde_mark_get(history, i, &mark), 0);
 		assert_int_equal(mark.t, w->marks[i].t);
 		assert_int_equal(mark.machine, 1);
 		assert_int_equal(mark.cpu, w->marks[i].vcpu);
 		assert_int_equal(mark.kind, w->marks[i].kind);
 		assert_true(mark.by_host);
 		assert_string_equal(mark.text, mark.kind ? "span" : "point");
-		assert_int_equal(sonde_thread_get(run, mark.thread, &thread), 0);
+		assert_int_equal(sonde_thread_get(history, mark.thread, &thread), 0);
 		assert_int_equal(thread.tid, w->marks[i].tid);
 	}
-	assert_int_equal(sonde_facts_get(&facts, run, "mark", 0, INT64_MAX, &err), 0);
-	for (size_t i = 0; i < sonde_facts_nr_rows(facts); i++)
-		spans += !strcmp(sonde_facts_cell(facts, i, 4).s, "span");
+	assert_int_equal(sonde_rows_get(&rows, history, "mark", 0, INT64_MAX, &err), 0);
+	for (size_t i = 0; i < sonde_rows_nr(rows); i++)
+		spans += !strcmp(sonde_rows_cell(rows, i, 4).s, "span");
 	assert_int_equal(spans, w->nr_marks / 3);
-	sonde_facts_free(facts);
-	sonde_run_close(run);
+	sonde_rows_free(rows);
+	sonde_history_close(history);
 }
 
 static void test_history_of_host(void **state)
@@ -546,39 +546,39 @@ static void check_checked(const char *file)
 	struct sonde_error err = {0};
 	unsigned notes = 0;
 
-	assert_int_equal(sonde_check(file, count_notes, &notes, &result, &err), 0);
+	assert_int_equal(sonde_check(file, count_notes, &notes, NULL, &result, &err), 0);
 	assert_int_equal(notes, 1);
 }
 
-/* The run's table of what was refused, and the verdict. */
-static void check_refused(const char *history, const struct world *w)
+/* The history's table of what was refused, and the verdict. */
+static void check_refused(const char *file, const struct world *w)
 {
 	struct sonde_error err = {0};
-	struct sonde_facts *facts;
-	struct sonde_run *run;
+	struct sonde_rows *rows;
+	struct sonde_history *history;
 	bool told = false;
 
-	assert_int_equal(sonde_run_open(&run, history, &err), 0);
-	assert_int_equal(sonde_facts_get(&facts, run, "refused", 0, INT64_MAX, &err), 0);
-	assert_int_equal(sonde_facts_nr_rows(facts), 1);
-	assert_int_equal(sonde_facts_cell(facts, 0, 0).i, w->nr_forged * (1 + w->skips));
-	assert_int_equal(sonde_facts_cell(facts, 0, 1).i, 1);
-	assert_string_equal(sonde_facts_cell(facts, 0, 2).s, "events");
-	assert_string_equal(sonde_facts_cell(facts, 0, 3).s, "user");
-	sonde_facts_free(facts);
-	assert_int_equal(
-		sonde_facts_get(&facts, run, "why", sonde_run_begin(run), sonde_run_end(run), &err),
-		0);
-	for (size_t i = 0; i < sonde_facts_nr_rows(facts); i++) {
-		const char *text = sonde_facts_cell(facts, i, 0).s;
+	assert_int_equal(sonde_history_open(&history, file, &err), 0);
+	assert_int_equal(sonde_rows_get(&rows, history, "refused", 0, INT64_MAX, &err), 0);
+	assert_int_equal(sonde_rows_nr(rows), 1);
+	assert_int_equal(sonde_rows_cell(rows, 0, 0).i, w->nr_forged * (1 + w->skips));
+	assert_int_equal(sonde_rows_cell(rows, 0, 1).i, 1);
+	assert_string_equal(sonde_rows_cell(rows, 0, 2).s, "events");
+	assert_string_equal(sonde_rows_cell(rows, 0, 3).s, "user");
+	sonde_rows_free(rows);
+	assert_int_equal(sonde_rows_get(&rows, history, "why", sonde_history_begin(history),
+					sonde_history_end(history), &err),
+			 0);
+	for (size_t i = 0; i < sonde_rows_nr(rows); i++) {
+		const char *text = sonde_rows_cell(rows, i, 0).s;
 
 		assert_null(strstr(text, "panic"));
 		told |= strstr(text, "User code in vm-a made ") &&
 			strstr(text, " hypercalls in the kernel's format for events: refused ");
 	}
 	assert_true(told);
-	sonde_facts_free(facts);
-	sonde_run_close(run);
+	sonde_rows_free(rows);
+	sonde_history_close(history);
 }
 
 /* As above, through clocks and model, with calls in the trace, and folded in a file beside it,

@@ -394,7 +394,7 @@ async function verdictsLead() {
   await fresh();
   await page.evaluate(() => window.sonde.view.set({ toggled: ["m:vm-a"] }));
   const before = await shown();
-  for (const [text, id, name] of [["wl[162] of vm-a-n was runnable", /^t:\d+$/, "wl"], ["vm-a vCPU 1 was runnable", /^v:vm-a\/1$/, "vCPU 1"]]) {
+  for (const [text, id, name] of [["wl[162] of vm-a-n had a run-queue delay", /^t:\d+$/, "wl"], ["vm-a vCPU 1 had a steal time", /^v:vm-a\/1$/, "vCPU 1"]]) {
     await page.locator(".verdicts .link", { hasText: text }).click();
     await settled();
     const { row, range } = await shown();

@@ -19,7 +19,7 @@ export interface Step {
 
 const NAME_ROOM = 30;
 
-/** The kinds of steps (analysis/critpath/critpath_facts.c) and their colours. */
+/** The kinds of steps (analysis/critpath/critpath_rows.c) and their colours. */
 export const PATH_KINDS: readonly string[] = ["runs", "hypervisor", "irq", "queued", "steal", "waits", "unknown"];
 
 export function pathColour(theme: Theme, kind: string): Rgb {

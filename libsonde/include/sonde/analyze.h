@@ -11,7 +11,7 @@ SONDE_BEGIN
  * clocks relate, merges all events into one sequence, fuses them and writes the .sonde file.
  */
 
-/** struct sonde_inputs - the traces of one run, and what the user knows about them
+/** struct sonde_inputs - the traces of one history, and what the user knows about them
  * @paths: trace.dat and perf.data files, CTF directories, or directories that are searched for
  * traces
  * @guests: "NAME=PATH": the trace at (or under) PATH is the machine NAME
@@ -35,21 +35,10 @@ struct sonde_inputs {
 	const char *command_line;
 };
 
-/** struct sonde_watcher - how a long call talks to its caller; any of them may be NULL
- * @progress: now and then, the @phase and its share done, 0..1.  Returns false to stop: the call
- *            then keeps what it has.
- * @notice: something the user should hear about (a trace that was skipped, and why)
- */
-struct sonde_watcher {
-	bool (*progress)(const char *phase, double done, void *data);
-	void (*notice)(const char *text, void *data);
-	void *data;
-};
-
 /** struct sonde_analyze_result - what was done
  * @machines: that have a trace; those inside them that have none are in the history, too
  * @events: those that say what a CPU does; others are passed over
- * @ticks_are_ns: false when @begin and @end are cycles, see sonde_run_ticks_are_ns()
+ * @ticks_are_ns: false when @begin and @end are cycles, see sonde_history_ticks_are_ns()
  * @left_out: traces that are not in the history: see struct sonde_left_out
  * @user_events: of @events those of user space's traces, which say where a thread was, but not what
  *               a CPU does

@@ -19,26 +19,30 @@ struct sonde_check_result {
 /* What is said of a path: a fault is something broken, missing or lost; a note is good to know. */
 enum sonde_finding { SONDE_FAULT, SONDE_NOTE };
 
-SONDE_API int sonde_check_sized(const char *path,
-				void (*finding)(enum sonde_finding kind, const char *text,
-						void *data),
-				void *data, struct sonde_check_result *result, size_t result_bytes,
-				struct sonde_error *err);
+SONDE_API int
+sonde_check_sized(const char *path,
+		  void (*finding)(enum sonde_finding kind, const char *text, void *data),
+		  void *data, const struct sonde_watcher *watcher, size_t watcher_bytes,
+		  struct sonde_check_result *result, size_t result_bytes, struct sonde_error *err);
 
 /** sonde_check - read a history, a trace or a directory of traces whole, and say what is wrong
  * @finding: called with a sentence for each; a path of which only notes are said is sound
- * Returns 0 when everything could be looked at, sound or not.
+ * @watcher: its progress() can stop it; NULL: nobody is asked
+ * Returns 0 when everything could be looked at, sound or not; -EINTR when it was stopped: what
+ * was found until then has been reported.  It takes as long as reading and decoding all of it.
  *
  * A history: complete, every checksum right, intervals in order and without gaps, and for each
- * physical CPU the time per context adds up to the length of the run.  A trace: everything the
+ * physical CPU the time per context adds up to the length of the history.  A trace: everything the
  * reader reports, and everything the tracer lost.
  */
-static inline int
-sonde_check(const char *path,
-	    void (*finding)(enum sonde_finding kind, const char *text, void *data), void *data,
-	    struct sonde_check_result *result, struct sonde_error *err)
+static inline int sonde_check(const char *path,
+			      void (*finding)(enum sonde_finding kind, const char *text,
+					      void *data),
+			      void *data, const struct sonde_watcher *watcher,
+			      struct sonde_check_result *result, struct sonde_error *err)
 {
-	return sonde_check_sized(path, finding, data, result, sizeof(*result), err);
+	return sonde_check_sized(path, finding, data, watcher, sizeof(*watcher), result,
+				 sizeof(*result), err);
 }
 
 SONDE_END

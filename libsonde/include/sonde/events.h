@@ -3,12 +3,12 @@
 #define SONDE_EVENTS_H
 
 #include <sonde/analyze.h>
-#include <sonde/run.h>
+#include <sonde/history.h>
 
 SONDE_BEGIN
 
 /*
- * The events of all traces of a run as one sequence in L0 time.  Traces that cannot be placed
+ * The events of all traces of a history as one sequence in L0 time.  Traces that cannot be placed
  * beside the others are in it, too, by the best guess there is: sonde_events_clock_get() says so.
  *
  *	struct sonde_events *e;
@@ -31,10 +31,10 @@ struct sonde_events;
 struct sonde_event {
 	int64_t t_ns;
 	uint64_t ticks;
-	unsigned machine;
+	int64_t machine;
 	const char *machine_name;
 	int cpu;
-	int32_t tid;
+	int64_t tid;
 	const char *name;
 	const char *kind;
 };
@@ -50,29 +50,29 @@ static inline int sonde_events_open(struct sonde_events **out, const struct sond
 	return sonde_events_open_sized(out, in, sizeof(*in), watcher, sizeof(*watcher), err);
 }
 
-/** sonde_run_events - the events that a history was made of, from its traces where they were
+/** sonde_history_events - the events that a history was made of, from its traces where they were
  * Machines and clocks are the history's: nothing is aligned, this takes no longer than opening the
- * files.  A machine's row in the run and its index here may differ: names tell.  -ENOENT when a
+ * files.  A machine's row in the history and its index here may differ: names tell.  -ENOENT when a
  * trace is not there any more.
  */
-SONDE_API int sonde_run_events(struct sonde_events **out, const struct sonde_run *run,
-			       struct sonde_error *err);
+SONDE_API int sonde_history_events(struct sonde_events **out, const struct sonde_history *history,
+				   struct sonde_error *err);
 
 /** sonde_events_close - closes the traces; NULL is nothing */
 SONDE_API void sonde_events_close(struct sonde_events *e);
 
-/** sonde_events_ticks_are_ns - as sonde_run_ticks_are_ns() */
+/** sonde_events_ticks_are_ns - as sonde_history_ticks_are_ns() */
 SONDE_API bool sonde_events_ticks_are_ns(const struct sonde_events *e);
 
 /** sonde_events_nr_machines - machines that have a trace in it; they are numbered from 0 */
-SONDE_API unsigned sonde_events_nr_machines(const struct sonde_events *e);
+SONDE_API int64_t sonde_events_nr_machines(const struct sonde_events *e);
 
 /** sonde_events_left_out - how many traces are not in it: they could not be read, or are copies;
  * the watcher heard why */
 SONDE_API unsigned sonde_events_left_out(const struct sonde_events *e);
 
 /** sonde_events_machine_name - "" when there is no such machine */
-SONDE_API const char *sonde_events_machine_name(const struct sonde_events *e, unsigned machine);
+SONDE_API const char *sonde_events_machine_name(const struct sonde_events *e, int64_t machine);
 
 /** struct sonde_events_clock - how a machine's times were found
  * @method: as in the history's table of clocks; "none": nothing relates its clock to the others'
@@ -85,14 +85,28 @@ struct sonde_events_clock {
 	const char *evidence;
 };
 
-SONDE_API int sonde_events_clock_get_sized(const struct sonde_events *e, unsigned machine,
+SONDE_API int sonde_events_clock_get_sized(const struct sonde_events *e, int64_t machine,
 					   struct sonde_events_clock *out, size_t out_bytes);
 
 /** sonde_events_clock_get - -ENOENT when there is no such machine */
-static inline int sonde_events_clock_get(const struct sonde_events *e, unsigned machine,
+static inline int sonde_events_clock_get(const struct sonde_events *e, int64_t machine,
 					 struct sonde_events_clock *out)
 {
 	return sonde_events_clock_get_sized(e, machine, out, sizeof(*out));
+}
+
+SONDE_API void sonde_events_watch_sized(struct sonde_events *e, const struct sonde_watcher *watcher,
+					size_t watcher_bytes);
+
+/** sonde_events_watch - who is asked whether sonde_events_next() goes on looking
+ * A filter may let little of very much through.  @watcher->progress() is called after every so many
+ * thousand events that were read, with the share of all that has been read.  Once it returns false,
+ * sonde_events_next() gives -EINTR; called again, it goes on.  @watcher is copied; NULL: nobody is
+ * asked, as at first.  The watcher of sonde_events_open() is for opening alone.
+ */
+static inline void sonde_events_watch(struct sonde_events *e, const struct sonde_watcher *watcher)
+{
+	sonde_events_watch_sized(e, watcher, sizeof(*watcher));
 }
 
 /* Filters, before the first sonde_events_next(); several of one kind: any of them. */

@@ -7,8 +7,8 @@
  *
  *	sonde/types.h    times, rows, errors
  *	sonde/analyze.h  traces in, a history out
- *	sonde/run.h      open a history: machines, CPUs, threads; what was when
- *	sonde/facts.h    what analyses find in it
+ *	sonde/history.h      open a history: machines, CPUs, threads; what was when
+ *	sonde/tables.h    what analyses find in it
  *	sonde/events.h   the events themselves, merged over all machines
  *	sonde/time.h     times as people write them
  *	sonde/check.h    is a trace or a history sound?
@@ -17,8 +17,8 @@
  */
 #include <sonde/types.h>
 #include <sonde/analyze.h>
-#include <sonde/run.h>
-#include <sonde/facts.h>
+#include <sonde/history.h>
+#include <sonde/tables.h>
 #include <sonde/events.h>
 #include <sonde/time.h>
 #include <sonde/check.h>

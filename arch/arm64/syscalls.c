@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "arch/tables.h"
+
+/* Lines of [number] = "name", see the Makefile. */
+static const char *const list[] = {
+#include "gen/syscalls-arm64.inc"
+};
+
+const struct names arm64_syscalls = {list, ARRAY_SIZE(list)};
