@@ -241,6 +241,38 @@ static void a_neighbours_uuid_does_not_count(void **state)
 	}
 }
 
+/* Recorded through its host, with that one's boot ID: a container; but not where it is a VM's
+ * process. */
+static void a_known_vm_is_not_its_hosts_kernel(void **state)
+{
+	struct trace traces[2];
+
+	(void)state;
+	make_named(&traces[0], "iron");
+	make_named(&traces[1], "vm");
+	for (int pid = 0; pid <= 8; pid += 8) {
+		struct sample samples[2] = {{.trace = &traces[0]}, {.trace = &traces[1]}};
+		struct declared declared[2] = {{.boot_id = "b00t"}, {.boot_id = "b00t"}};
+		struct topology_input in[2] = {
+			{.trace = &traces[0]},
+			{.trace = &traces[1], .parent = "iron", .recorded = true, .vm_pid = pid}};
+		struct candidate list[2] = {0};
+		struct problems problems = {0};
+		struct kin kin;
+
+		assert_int_equal(kin_find(&kin, in, declared, 2), 0);
+		assert_true(kin_share_clock(&kin, 0, 1)); /* nothing contradicts it */
+		assert_false(kin_borne_out(&kin, 0, 1));
+		assert_int_equal(
+			parents_find(list, in, samples, declared, &kin, 2, &problems, NULL), 0);
+		assert_int_equal(list[1].parent, 0);
+		assert_int_equal(list[1].same_clock, pid == 0);
+		parents_release(list, 2);
+		problems_release(&problems);
+		kin_release(&kin);
+	}
+}
+
 /* ---- lists: of the start, of the end --------------------------------------------------------- */
 
 static void a_relation_is_of_the_start_or_of_the_end(void **state)
@@ -558,6 +590,7 @@ int main(void)
 		cmocka_unit_test(what_others_failing_leaves_is_believed),
 		cmocka_unit_test(a_uuid_of_two_is_nobodys),
 		cmocka_unit_test(a_neighbours_uuid_does_not_count),
+		cmocka_unit_test(a_known_vm_is_not_its_hosts_kernel),
 		cmocka_unit_test(a_relation_is_of_the_start_or_of_the_end),
 		cmocka_unit_test(the_readings_around_a_moment_count),
 		cmocka_unit_test(a_counters_rate_is_measured),
