@@ -8,6 +8,7 @@
 #include "clock/fit/sort.h"
 #include "clock/sample/plan.h"
 #include "clock/sample/sample.h"
+#include "source/span.h"
 #include "source/ticks.h"
 
 /* A trace is compared with so many kernels that it claims; who claims more of them has none. */
@@ -171,30 +172,14 @@ static bool speaks_for(struct verdict v)
 
 /* ---- two traces ---------------------------------------------------------------------------- */
 
-static void span_of(const struct trace *t, uint64_t *first, uint64_t *last)
-{
-	*first = UINT64_MAX;
-	*last = 0;
-	for (unsigned i = 0; i < t->nr_streams; i++) {
-		const struct packet *p = t->streams[i].packets;
-		uint32_t nr = t->streams[i].nr_packets;
-
-		if (!nr)
-			continue;
-		*first = p[0].begin < *first ? p[0].begin : *first;
-		*last = p[nr - 1].begin > *last ? p[nr - 1].begin : *last;
-		*last = p[nr - 1].end > *last ? p[nr - 1].end : *last;
-	}
-}
-
 /* Windows of the time that both have; how many there are. */
 static unsigned common_windows(const struct trace *a, const struct trace *b, uint64_t *begin,
 			       uint64_t *end)
 {
-	uint64_t len = (uint64_t)(ticks_per_us(a) * WINDOW_US), first, last, first_b, last_b;
+	uint64_t len = (uint64_t)(ticks_per_us(a) * WINDOW_US);
+	uint64_t first = trace_first_begin(a), first_b = trace_first_begin(b);
+	uint64_t last = trace_last_end(a), last_b = trace_last_end(b);
 
-	span_of(a, &first, &last);
-	span_of(b, &first_b, &last_b);
 	first = first_b > first ? first_b : first;
 	last = last_b < last ? last_b : last;
 	if (first >= last)
@@ -234,22 +219,21 @@ static int are_strangers(const struct trace *a, const struct trace *b, struct ki
 	return ret;
 }
 
-static bool has_uuid(const struct trace_clock *c)
+bool kin_one_clock(const struct trace_clock *a, const struct trace_clock *b)
 {
-	static const uint8_t zero[16];
+	static const uint8_t unknown[sizeof(a->uuid)];
 
-	return memcmp(c->uuid, zero, sizeof(zero)) != 0;
+	return memcmp(a->uuid, unknown, sizeof(unknown)) &&
+	       !memcmp(a->uuid, b->uuid, sizeof(a->uuid));
 }
 
 bool kin_claims(const struct topology_input *a, const struct declared *of_a,
 		const struct topology_input *b, const struct declared *of_b)
 {
-	const struct trace_clock *c = &a->trace->clock, *d = &b->trace->clock;
-
 	if (a->vm_pid > 0 && b->vm_pid > 0 && a->vm_pid != b->vm_pid && a->parent && b->parent &&
 	    !strcmp(a->parent, b->parent))
 		return false; /* two VMs */
-	return (has_uuid(c) && !memcmp(c->uuid, d->uuid, sizeof(c->uuid))) ||
+	return kin_one_clock(&a->trace->clock, &b->trace->clock) ||
 	       (*of_a->boot_id && !strcmp(of_a->boot_id, of_b->boot_id));
 }
 

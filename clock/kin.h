@@ -36,6 +36,9 @@ bool kin_share_clock(const struct kin *k, unsigned a, unsigned b);
 /* ... and switches say that they do. */
 bool kin_borne_out(const struct kin *k, unsigned a, unsigned b);
 
+/* The clocks' UUIDs are known, and one. */
+bool kin_one_clock(const struct trace_clock *a, const struct trace_clock *b);
+
 /* The identity alone: a clock's UUID, or a boot ID, that both have. */
 bool kin_claims(const struct topology_input *a, const struct declared *of_a,
 		const struct topology_input *b, const struct declared *of_b);

@@ -139,13 +139,6 @@ static int doubt_told(struct candidate *list, unsigned nr, unsigned i, struct pr
 	return 0;
 }
 
-static bool has_uuid(const struct trace_clock *c)
-{
-	static const uint8_t zero[16];
-
-	return memcmp(c->uuid, zero, sizeof(zero)) != 0;
-}
-
 /* What it lists of a VM with that UUID, and how many machines do. */
 static unsigned who_lists(const struct candidate *list, unsigned nr, unsigned i, int *parent,
 			  const struct declared_vm **vm)
@@ -352,10 +345,8 @@ static void parent_by_clock(struct candidate *list, unsigned nr, unsigned i, boo
 {
 	const struct trace_clock *c = &list[i].sample->trace->clock;
 
-	for (unsigned k = 0; k < i && has_uuid(c); k++) {
-		const struct trace_clock *other = &list[k].sample->trace->clock;
-
-		if (memcmp(c->uuid, other->uuid, sizeof(c->uuid)) || !is_same_kernel(list, i, k))
+	for (unsigned k = 0; k < i; k++) {
+		if (!kin_one_clock(c, &list[k].sample->trace->clock) || !is_same_kernel(list, i, k))
 			continue;
 		if (!must_be(&list[i], k) || is_below(list, nr, k, i) ||
 		    (wait && may_wait(list, nr, i, k)))

@@ -58,3 +58,20 @@ uint64_t trace_first_begin(const struct trace *t)
 	}
 	return first;
 }
+
+/* Where only decoding can tell its end, a packet reaches to its begin at least. */
+uint64_t trace_last_end(const struct trace *t)
+{
+	uint64_t last = 0;
+
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		const struct stream *s = &t->streams[i];
+		const struct packet *p = s->nr_packets ? &s->packets[s->nr_packets - 1] : NULL;
+
+		if (p && p->begin > last)
+			last = p->begin;
+		if (p && p->end > last)
+			last = p->end;
+	}
+	return last;
+}

@@ -11,5 +11,7 @@ int stream_last_tick(struct stream *s, ticks_t *out);
 
 /* Where the first of all packets begins; UINT64_MAX when there is none. */
 uint64_t trace_first_begin(const struct trace *t);
+/* Where the last of all packets ends, as far as that is known; 0 when there is none. */
+uint64_t trace_last_end(const struct trace *t);
 
 #endif

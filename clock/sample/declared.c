@@ -9,6 +9,7 @@
 #include "clock/fit/model.h"
 #include "clock/sample/sample.h"
 #include "clock/fit/sort.h"
+#include "source/span.h"
 #include "source/ticks.h"
 
 /* A block is looked for so far from the begin, and from the end of a trace ... */
@@ -323,23 +324,6 @@ static bool may_have_lines(const struct trace *t)
 	return false;
 }
 
-static void span_of(const struct trace *t, uint64_t *first, uint64_t *last)
-{
-	*first = UINT64_MAX;
-	*last = 0;
-	for (unsigned i = 0; i < t->nr_streams; i++) {
-		const struct stream *s = &t->streams[i];
-		const struct packet *p = s->packets;
-
-		if (!s->nr_packets)
-			continue;
-		*first = p->begin < *first ? p->begin : *first;
-		p += s->nr_packets - 1;
-		*last = p->begin > *last ? p->begin : *last;
-		*last = p->end > *last ? p->end : *last;
-	}
-}
-
 /* The begin: as far as the block there goes. */
 static int find_start(struct declared *d, uint64_t first, uint64_t look)
 {
@@ -395,17 +379,16 @@ static int init(struct declared *d, struct trace *t)
 
 int declared_read(struct declared *d, struct trace *t, struct error *err)
 {
-	uint64_t look = (uint64_t)(LOOK_US * ticks_per_us(t)), first, last;
+	uint64_t look = (uint64_t)(LOOK_US * ticks_per_us(t));
 	uint64_t glance = (uint64_t)(GLANCE_US * ticks_per_us(t));
 	int ret = init(d, t);
 
-	span_of(t, &first, &last);
 	if (ret == 0)
 		ret = add_noted(d);
 	if (ret == 0 && may_have_lines(t)) {
-		ret = find_start(d, first, is_by_sonde(t) ? look : glance);
+		ret = find_start(d, trace_first_begin(t), is_by_sonde(t) ? look : glance);
 		if (ret == 0 && (d->any || is_by_sonde(t)))
-			ret = find_end(d, last, look);
+			ret = find_end(d, trace_last_end(t), look);
 	}
 	if (ret == 0)
 		return 0;
