@@ -141,7 +141,7 @@ $(B)/cmd/version.o: OWN_CFLAGS += -DSONDE_COMMIT='"$(COMMIT)"'
 
 $(B)/gen/syscalls-%.inc: tools/make-syscalls | need
 	@mkdir -p $(@D)
-	tools/make-syscalls $* $(CC) > $@.new && mv $@.new $@
+	tools/make-syscalls $* "$(CC)" > $@.new && mv $@.new $@
 $(B)/arch/x86/syscalls.o: $(B)/gen/syscalls-x86_64.inc
 $(B)/arch/arm64/syscalls.o: $(B)/gen/syscalls-arm64.inc
 $(B)/arch/x86/syscalls.o $(B)/arch/arm64/syscalls.o: OWN_CFLAGS += -I$(B)
