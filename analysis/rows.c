@@ -39,7 +39,7 @@ void rows_add(struct sonde_rows *f, const union sonde_cell *cells)
 
 void rows_set_log(struct sonde_rows *f, struct rows_log *log, size_t nr_rows)
 {
-	f->no_memory |= nr_rows > UINT32_MAX; /* facts_sort() */
+	f->no_memory |= nr_rows > UINT32_MAX; /* rows_sort() */
 	f->log = log;
 	f->nr_rows = nr_rows;
 }

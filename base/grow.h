@@ -7,8 +7,7 @@
 #include <stdint.h>
 
 /*
- * Arrays that grow one by one, in any struct that has a pointer to them, their number and how many
- *there is room for:
+ * Arrays that grow one by one, in any struct that has a pointer to them, their number and how many there is room for:
  *
  *	if (!room_for_one(&p->steps, p->nr, &p->room))
  *		return -ENOMEM;

@@ -15,8 +15,8 @@
  *	text_i64(&t, tid);
  *	len = text_end(&t);
  *
- * What does not fit is counted but not written, as snprintf() does it; text_end() always leaves a
- *NUL at the end of what was, when there is any room.
+ * What does not fit is counted but not written, as snprintf() does it; text_end() always leaves a NUL
+ * at the end of what was, when there is any room.
  */
 struct text {
 	char *buf;   /* not owned */

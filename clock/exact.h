@@ -14,7 +14,7 @@
  * guest's CPUs did, must fit.  Of several listed relations the one that does is taken; one that
  * breaks more than one in a hundred of what was tested is not believed.  While a guest runs a guest
  * of its own, KVM shows the sum of both offsets: what the guest lists itself tells them apart.
- *Where an offset was changed (kvm_write_tsc_offset), there are two pieces.
+ * Where an offset was changed (kvm_write_tsc_offset), there are two pieces.
  */
 
 /* The host's ticks that the guest shows as @x, and the guest's at the host's @y. */

@@ -8,15 +8,15 @@
 /*
  * Readings of clocks: a state line has the cycle counter and the kernel's clocks as they were read
  * together.  Where at least one of two machines' traces counts ns, each reading is a constraint
- *from both sides on the relation of their clocks:
+ * from both sides on the relation of their clocks:
  *
  *	a clock shows v  <=>  its machine's cycle counter shows tsc, give or take the width
  *	                 <=>  the other machine's counter shows so much (the TSC relation)
  *	                 <=>  and the other machine's clock so much, between two readings of its own
  *
  * What is assumed in the last step is what clock/fit/fit.h assumes anyway: that between two
- *readings a clock stays within 1 us of a straight line.  Beyond its first and last reading a clock
- *may run off by 100 ppm, and further than a second away from them nothing is said.
+ * readings a clock stays within 1 us of a straight line.  Beyond its first and last reading a clock
+ * may run off by 100 ppm, and further than a second away from them nothing is said.
  */
 
 /* Adds what the guest's and the host's readings say, in guest ticks and host ticks. */

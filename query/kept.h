@@ -6,7 +6,8 @@
 
 /*
  * What analyses keep with a history, for who asks next: things of the history, or of the window
- *that was asked for last.  The history knows of none what it is; it releases all when it is closed.
+ * that was asked for last.  The history knows of none what it is; it releases all when it is
+ * closed.
  *
  *	struct sums { struct kept kept; ... };          the first member
  *	static void release(struct kept *kept);         frees it; of one that is half made, too

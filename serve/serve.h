@@ -7,7 +7,7 @@
 /*
  * Shows runs to browsers of this machine: the page that is built into the program, and the answers
  * it asks for (docs/serve.md); and to other people's viewers (serve/tsp/tsp.h).
- *serve/workers/guard.h says who is answered.
+ * serve/workers/guard.h says who is answered.
  *
  *	struct server *s;
  *	if (server_start(&s, &options, &err))
@@ -17,7 +17,7 @@
  *
  * One thread talks HTTP and never waits for the history; workers, each with a reader of its own,
  * answer.  Everything is bounded: connections, the bytes of a request and the time until it is
- *there, requests that wait.
+ * there, requests that wait.
  */
 struct server;
 

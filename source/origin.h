@@ -10,8 +10,8 @@
  * Who in a guest made a hypercall (channel/origin.h), of the hypercalls in one host's trace: by
  * what the event says itself, else by the kvm_exit before it in the same thread.
  *
- *	call_origins_follow(&o, e, tid);                every event of CALL_ORIGIN_KINDS, and
- *EV_LOST if (call_origins_of(&o, stream, e, tid) == HT_ORIGIN_KERNEL) ...
+ *	call_origins_follow(&o, e, tid);                every event of CALL_ORIGIN_KINDS, and EV_LOST
+ *	if (call_origins_of(&o, stream, e, tid) == HT_ORIGIN_KERNEL) ...
  *
  * Events in order of time: of one stream, or of all that are merged.  An exit is of one call, and
  * of none behind its entry.  Where it may be another's, it is nobody's:

@@ -60,7 +60,7 @@ bool sql_history_goes_on(const struct sql_history *r);
 
 /*
  * The rows of an analysis over [begin, end): computed, or those that were asked for not long ago.
- * Returned with sql_facts_put().
+ * Returned with sql_rows_put().
  */
 int sql_rows_get(struct sql_rows **out, struct sql_history *r, const struct sonde_table *table,
 		 int64_t begin, int64_t end, struct error *err);

@@ -8,7 +8,7 @@
 
 /*
  * The terminal, while a program has all of it (curses).  Nothing that comes from a history can do
- *more than be shown: control characters become "?".
+ * more than be shown: control characters become "?".
  *
  *	ret = tty_open(&t, in, out, color, stop, &err);
  *	while ((key = tty_key(t, 1000)) != TTY_END) { ... draw ... tty_show(t); }

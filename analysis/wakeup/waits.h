@@ -14,8 +14,7 @@
  *	  |        |   sleeps      | run      | thread |
  *
  * A hypervisor may poll for a while before it lets the thread sleep; when that is enough, it never
- * sleeps: then @polled, and asleep, woken and ran are @entry.  Else it may sleep several times:
- *then
+ * sleeps: then @polled, and asleep, woken and ran are @entry.  Else it may sleep several times: then
  * @asleep is the begin of the first, @woken the end of the last.
  *
  * Of a nested vCPU whose host has no trace no thread is seen (@no_thread).  Then @woken is when the

@@ -5,18 +5,17 @@
 #include "analysis/wakeup/waits.h"
 
 /*
- * Wake-ups through all layers: from the moment in which a vCPU's thread is woken to that in which
- *the guest's thread runs that all this was for.
+ * Wake-ups through all layers: from the moment in which a vCPU's thread is woken to that in which the
+ * guest's thread runs that all this was for.
  *
  *	begin   woken        ran         entry           runnable         running
  *	  | below |   to CPU   |  to entry  | guest's kernel  | its run queue  |
  *
- * Below: a nested vCPU's thread is woken by a kernel that had to be woken itself.  Then @begin is
- *when the outermost of these was, else it is @woken.
+ * Below: a nested vCPU's thread is woken by a kernel that had to be woken itself.  Then @begin is when
+ * the outermost of these was, else it is @woken.
  *
  * A vCPU that had been woken for something else may be awake still when the interrupt comes that
- * wakes the thread (@late).  Then @begin is when the guest began to handle that one, and so are
- *@woken,
+ * wakes the thread (@late).  Then @begin is when the guest began to handle that one, and so are @woken,
  * @ran and @entry: nobody had to be woken for it.
  */
 struct wakeup {

@@ -6,8 +6,8 @@
 #include "record/directory/run.h"
 
 /*
- * The guests of sonde record: --guest and its companions.  Without --guest there are none, and
- *every function does nothing.
+ * The guests of sonde record: --guest and its companions.  Without --guest there are none, and every
+ * function does nothing.
  *
  *	guests_connect()          before the host's recorder starts
  *	guests_start()            after it has

@@ -9,8 +9,8 @@
 /*
  * The rings of one guest, in its VM's memory (docs/formats/hypertrace.md, "By shared memory"), its
  * own or that of a device (ivshmem), which the VM's process has mapped like the other: read without
- * the guest's help, and written into a sink (SINK_BLOCKS).  Nothing that the guest wrote is
- *believed before it is checked, and all of it is copied first.
+ * the guest's help, and written into a sink (SINK_BLOCKS).  Nothing that the guest wrote is believed
+ * before it is checked, and all of it is copied first.
  *
  *	ret = ring_set_open(&s, pid, &announcement, &err);
  *	ret = ring_set_drain(s, &pages, sink, &err);            now and then

@@ -5,23 +5,20 @@
 #include "base/error.h"
 
 /*
- * Events that no kernel has: that the quota of a cgroup is used up on a CPU, and that there is some
- *again.
+ * Events that no kernel has: that the quota of a cgroup is used up on a CPU, and that there is some again.
  *
  *	sonde:cpu_throttle	cgroup (id: the number of its directory's inode), cpu
  *	sonde:cpu_unthrottle	the same
  *
- * They are probes on the functions that a kernel calls for a cgroup and all below it
- *(tg_throttle_down(), tg_unthrottle_up()), and cost nothing while nobody is throttled.  Where the
- *structures' members lie, the kernel's BTF tells.  A probe is the whole kernel's, switched on in an
- *instance alone; one that another recorder has made is used, and stays as long as anybody has it
- *on.
+ * They are probes on the functions that a kernel calls for a cgroup and all below it (tg_throttle_down(),
+ * tg_unthrottle_up()), and cost nothing while nobody is throttled.  Where the structures' members lie, the kernel's BTF
+ * tells.  A probe is the whole kernel's, switched on in an instance alone; one that another recorder has made is used,
+ * and stays as long as anybody has it on.
  *
- * The first one alone would say that a quota is never there again.  So it is made and switched on
- *last, and removed first: whoever has it has both.
+ * The first one alone would say that a quota is never there again.  So it is made and switched on last, and removed
+ * first: whoever has it has both.
  *
- * @tracing_dir: a descriptor of tracefs.  A program that is built without libbpf has no such
- *events.
+ * @tracing_dir: a descriptor of tracefs.  A program that is built without libbpf has no such events.
  */
 
 /* Before events are chosen.  0, or -errno: there are none. */

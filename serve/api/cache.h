@@ -6,7 +6,7 @@
 
 /*
  * Rows over a whole history that took long to find, kept from one start of `sonde serve` to the
- *next.
+ * next.
  *
  *	cache_directory(dir);
  *	if (!cache_load(&kept, dir, run, analysis))
@@ -14,10 +14,10 @@
  *		cache_save(dir, run, rows);
  *
  * One file per run and analysis, in the user's own cache directory.  It says which file of a
- *history (sonde_history_file_id()) and which build of the program it is of: when either is another
- *one, it is as if it were not there, and likewise when it is not this user's, too large, damaged,
- *or names anything that the history does not have.  Whatever goes wrong while it is written: then
- *it is not kept.  Of a history that is not complete nothing is.
+ * history (sonde_history_file_id()) and which build of the program it is of: when either is another
+ * one, it is as if it were not there, and likewise when it is not this user's, too large, damaged,
+ * or names anything that the history does not have.  Whatever goes wrong while it is written: then
+ * it is not kept.  Of a history that is not complete nothing is.
  */
 #define CACHE_PATH_MAX 4096
 #define CACHE_ROWS_MAX 2000	 /* of the rows' first ones */

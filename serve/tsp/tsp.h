@@ -15,13 +15,13 @@
  *	tsp_close(tsp);
  *
  * A *trace* of the protocol is a history.  An *experiment* is one or more of them side by side: at
- *the start there is one for each history, and one of all histories if there are several.  Viewers
- *may close and open runs and make other experiments of them; nothing of that touches a file, and no
- *path of a request reaches the file system: a history is opened by the very path the server was
- *given.
+ * the start there is one for each history, and one of all histories if there are several.  Viewers
+ * may close and open runs and make other experiments of them; nothing of that touches a file, and
+ * no path of a request reaches the file system: a history is opened by the very path the server was
+ * given.
  *
  * Times are ns of Unix time if all runs of an experiment know it, else of the histories' own
- *clocks.
+ * clocks.
  */
 struct tsp;
 
@@ -38,7 +38,7 @@ struct tsp_route {
 	char output[TSP_ID_MAX];
 };
 
-/* @paths stay in place until tsp_close().  -EINVAL: more than TSP_RUNS_MAX. */
+/* @paths stay in place until tsp_close().  -EINVAL: more than TSP_HISTORIES_MAX. */
 int tsp_open(struct tsp **out, const char *const *paths, unsigned nr, struct error *err);
 
 /* When no worker uses it any more. */

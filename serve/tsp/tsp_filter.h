@@ -15,8 +15,8 @@
  *
  * As in Trace Compass, with its operators == != < > <= >= contains matches present && || ! ( ); "="
  * is "==", which the protocol's own examples have.  A word alone is an expression
- *(serve/tsp/pattern.h) looked for in all fields; quotes keep blanks together.  Fields, upper and
- *lower case are one:
+ * (serve/tsp/pattern.h) looked for in all fields; quotes keep blanks together.  Fields, upper and
+ * lower case are one:
  *
  *	label (state)	what the state is called
  *	mode		likewise, of a physical CPU, without details

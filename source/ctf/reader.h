@@ -15,9 +15,10 @@
  *	streams.c finds the files, and which of them are one stream
  *	covers.c  compares the metadata of two parts of a trace
  *	packet.c  reads one packet's header and context
- *	index.c   makes a stream's list of packets, from LTTng's index file or by walking the
- *packets cursor.c  cursors: from packet to packet decode.c  events of a packet print.c   any field
- *of any event, by name or as text
+ *	index.c   makes a stream's list of packets, from LTTng's index file or by walking the packets
+ *	cursor.c  cursors: from packet to packet
+ *	decode.c  events of a packet
+ *	print.c   any field of any event, by name or as text
  *
  * A data stream is one file, or several when the tracer began a new one now and then: of one stream
  * class, with the same stream_instance_id, in any of the trace's directories.  They follow each

@@ -8,8 +8,8 @@
  * it, and so may be what is in front of the first page, and behind the last one.
  *
  * Who cuts an excerpt out of a file leaves the counters as they were.  They prove nothing then, so
- * it must be known whether a file is one.  What an excerpt is: all events of one stretch of time,
- *and not all of the recording's.  So a file is none
+ * it must be known whether a file is one.  What an excerpt is: all events of one stretch of time, and
+ * not all of the recording's.  So a file is none
  *
  *	- that Sonde recorded: its excerpts have another recorder's name;
  *	- of which a CPU has all of its events;
@@ -17,11 +17,10 @@
  *	  counters have as the oldest when they were read: it ends in the midst of the stretch;
  *	- of which a CPU goes on to the recording's end and has the most of its events.
  *
- * The first three are proofs.  The last is none: it takes a long excerpt from the end of a
- *recording for a file with gaps, which is less than is known.  What is left is taken for an
- *excerpt.  That too is no proof: a file that lost pages of all CPUs, and more than half or the end,
- *looks the same. There a state may last through a gap that nothing else shows, and sonde check
- *gives both counts.
+ * The first three are proofs.  The last is none: it takes a long excerpt from the end of a recording
+ * for a file with gaps, which is less than is known.  What is left is taken for an excerpt.  That too
+ * is no proof: a file that lost pages of all CPUs, and more than half or the end, looks the same.
+ * There a state may last through a gap that nothing else shows, and sonde check gives both counts.
  */
 #include "source/dat/reader.h"
 

@@ -17,9 +17,9 @@
  *	       per CPU {u64 offset, u64 size}; the pages of each CPU
  *	7      "packing\0version\0", u64 offset of the first options section; then sections
  *	       {u16 id, u16 flags (1 = packed), u32 string id, u64 size, data}; packed data starts
- *	       with {u32 packed size, u32 unpacked size}.  The options' last, DONE, holds the offset
- *of the next options section, 0 = none.  A CPU's packed pages are {u32 chunks, {u32 packed size,
- *u32 unpacked size, data}...}
+ *	       with {u32 packed size, u32 unpacked size}.  The options' last, DONE, holds the offset of
+ *	       the next options section, 0 = none.  A CPU's packed pages are
+ *	       {u32 chunks, {u32 packed size, u32 unpacked size, data}...}
  *
  * Every number in the file is taken for a lie until it is checked: what lies outside of the file,
  * or leads in a circle, becomes a problem of the trace, and what can be reached is used.

@@ -13,8 +13,8 @@
  *	0xffffffff82a1b2c8 : "entered %s with %d\n"
  *
  * Arguments lie as the kernel's vbin_printf() puts them: numbers of 1, 2 and 4 bytes aligned to
- *their size, of 8 bytes to 4; strings, and pointers that it has printed already, as text up to a
- *NUL.
+ * their size, of 8 bytes to 4; strings, and pointers that it has printed already, as text up to a
+ * NUL.
  */
 struct dat_printk {
 	struct map by_address; /* to index + 1 of texts */

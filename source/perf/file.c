@@ -3,12 +3,13 @@
  * The container (tools/perf/Documentation/perf.data-file-format.txt in the kernel):
  *
  *	"PERFILE2", u64 104, u64 bytes of an attribute with the section that follows it, sections
- *	{u64 offset, u64 bytes} of the attributes, of the records, and one unused, features: 256
- *bits attributes: struct perf_event_attr, then the section of the event's numbers, u64 each records
+ *	{u64 offset, u64 bytes} of the attributes, of the records, and one unused, features: 256 bits
+ *	attributes: struct perf_event_attr, then the section of the event's numbers, u64 each
+ *	records
  *	behind them, for each feature's bit the section it is in, and these
  *
- * Written to a pipe it is "PERFILE2", u64 16, and records alone: some of them hold attributes,
- *event formats and features.
+ * Written to a pipe it is "PERFILE2", u64 16, and records alone: some of them hold attributes, event
+ * formats and features.
  */
 #include "source/perf/reader.h"
 #include "source/dat/file.h"

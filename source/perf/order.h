@@ -5,9 +5,9 @@
 #include "base/types.h"
 
 /*
- * In which order a CPU's ring buffer has its records.  Each takes its time first and its place
- *then. What interrupts it between the two takes both, and so stands before it and is later. Nothing
- *else does: perf records no event of a level within another one of the same level
+ * In which order a CPU's ring buffer has its records.  Each takes its time first and its place then.
+ * What interrupts it between the two takes both, and so stands before it and is later.  Nothing else
+ * does: perf records no event of a level within another one of the same level
  * (linux/kernel/events/internal.h, get_recursion_context()).  So no record is earlier than one
  * before it of its own level, or of one that it can interrupt; nor than what stood before that one,
  * of whatever level: that had its place, too, when this one's time was taken.
@@ -18,8 +18,8 @@
  *		perf_order_take(&o, level, time);
  *
  * Where the order breaks, which of the times are wrong nobody knows: those before, or those behind.
- * So nothing behind is believed up to the latest time before, unless that is so far ahead that it
- *is none.
+ * So nothing behind is believed up to the latest time before, unless that is so far ahead that it is
+ * none.
  */
 #define PERF_FAR_NS 1000000000 /* from its neighbours, a time is none */
 

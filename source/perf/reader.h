@@ -31,8 +31,8 @@
  *
  * Order: perf copies each CPU's ring buffer to the file in turn, so a CPU's records stand together
  * in runs, and from run to run they go on.  They are nearly in order of time: an interrupt's event
- * may stand before the event that it interrupted (order.h).  A packet is so many runs of one CPU
- *that no record of it is younger than any behind it, and is sorted when it is decoded.
+ * may stand before the event that it interrupted (order.h).  A packet is so many runs of one CPU that no
+ * record of it is younger than any behind it, and is sorted when it is decoded.
  */
 
 /* A run of one CPU's records; there may be others in it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * In place of record/tracers/recorder.c, for tests of links: every CPU is a thread that writes
- *pages whose bytes follow from CPU and page number, so that a reader sees what is missing or out of
- *place. The environment says the rest:
+ * pages whose bytes follow from CPU and page number, so that a reader sees what is missing or out
+ * of place. The environment says the rest:
  *
  *	FAKE_CPUS=2      threads
  *	FAKE_PAGES=0     pages of each; 0: until it is stopped

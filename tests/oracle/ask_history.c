@@ -4,11 +4,11 @@
  * What a history says, for the tests in this folder, straight from history/, so that an error in
  * report/ or cmd/ cannot hide one in the model (or the other way round).
  *
- *	ask_history FILE state    reads lines "CPU TIME" and prints for each what that CPU of L0
- *ran: begin end machine cpu tid comm mode ask_history FILE bounds   reads lines "MACHINE TIME",
- *prints the error bound of its clock, or -1 ask_history FILE sums     prints per CPU of L0: name,
- *time in each mode, end - begin ask_history FILE tables   prints all tables: "table NAME
- *COLUMN...", then its rows
+ *	ask_history FILE state    reads lines "CPU TIME" and prints for each what that CPU of L0 ran:
+ *	                          begin end machine cpu tid comm mode
+ *	ask_history FILE bounds   reads lines "MACHINE TIME", prints the error bound of its clock, or -1
+ *	ask_history FILE sums     prints per CPU of L0: name, time in each mode, end - begin
+ *	ask_history FILE tables   prints all tables: "table NAME COLUMN...", then its rows
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,12 +11,13 @@
  *
  *	RULE_KEY      what a row is about: equal, or less specific (order.c)
  *	RULE_SUM      times and counts: at most what those rows of the whole history together have
- *that the row's keys fit, and what clocks may have moved.  What is missing is unknown, or lost; a
- *"total" without its part of which nothing is known: that may be another row's RULE_EXTREME  the
- *longest of something: at most that of one of these rows RULE_PART     of lists: what else is told
- *of the row's time, see lists.c RULE_NONE     less evidence tells nothing certain of it: means,
- *shares, what is unknown or less specific itself, sentences that give evidence, names (older ones,
- *maybe)
+ *		      that the row's keys fit, and what clocks may have moved.  What is missing is
+ *		      unknown, or lost; a "total" without its part of which nothing is known: that
+ *		      may be another row's
+ *	RULE_EXTREME  the longest of something: at most that of one of these rows
+ *	RULE_PART     of lists: what else is told of the row's time, see lists.c
+ *	RULE_NONE     less evidence tells nothing certain of it: means, shares, what is unknown or
+ *		      less specific itself, sentences that give evidence, names (older ones, maybe)
  *
  *	rules.c  which column has which rule
  *	keys.c   whether a row of the one history is about what a row of the other one is about
@@ -26,7 +27,7 @@
  *	beside.c what the sums have where the whole history's own evidence tells less
  *
  * Where the whole history itself knows less, for its traces contradict each other, the damaged one
- *may know more: that is counted.  A trace may show a gap in another: without it, the cut run says
+ * may know more: that is counted.  A trace may show a gap in another: without it, the cut run says
  * there what the whole one does not; that is counted, up to the gap's length.
  */
 enum rule { RULE_NONE, RULE_KEY, RULE_SUM, RULE_EXTREME, RULE_PART };

@@ -4,8 +4,7 @@
 
 /*
  * A host with two CPUs and a VM with two vCPUs, whose guest sends its context switches by
- * hypercall, as the host's trace.dat has it.  The vCPUs' threads change CPUs in the midst of
- *blocks.
+ * hypercall, as the host's trace.dat has it.  The vCPUs' threads change CPUs in the midst of blocks.
  *
  *	world_run(&w, rounds);
  *	world_write(&w, path);

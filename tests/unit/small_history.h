@@ -16,18 +16,20 @@
  *
  *	cpu 0   1000000 idle
  *	        1100000 KVM for vm-a/0, after HLT
- *	        1150000 vm-a: app, user              (vm-a-n/0, seen since 1140000, is preempted
- *until 1450000) 1300000 burn, in the host's container (vm-a/0 is preempted; victim app) 1400000 KVM
- *for vm-a/0, after INTR 1450000 vm-a: KVM for vm-a-n/0, after VMRUN 1500000 vm-a-n: task, user
+ *	        1150000 vm-a: app, user              (vm-a-n/0, seen since 1140000, is preempted until 1450000)
+ *	        1300000 burn, in the host's container (vm-a/0 is preempted; victim app)
+ *	        1400000 KVM for vm-a/0, after INTR
+ *	        1450000 vm-a: KVM for vm-a-n/0, after VMRUN
+ *	        1500000 vm-a-n: task, user
  *	        1700000 interrupt 236 in vm-a/0's thread
  *	        1720000 burn, in a system call       (vm-a/0 is preempted until 1900000)
  *	cpu 1   1000000 vm-b, nothing more known
  *	        1500000 unknown
  *
- * Exits of vm-a/0: a halt until 1150000, an interrupt from 1300000 to 1450000, VMRUN from 1480000
- *to 1500000, vm-a-n's MSR from 1550000, in the VMM from 1560000, to 1580000, VMRUN from 1590000 to
- * 1600000, an interrupt in vm-a-n from 1700000.  burn is woken at 1250000, by interrupt 236 on cpu
- *0; app at 1150000, by one in vm-a, whose vCPU burn had woken at 1100000.
+ * Exits of vm-a/0: a halt until 1150000, an interrupt from 1300000 to 1450000, VMRUN from 1480000 to
+ * 1500000, vm-a-n's MSR from 1550000, in the VMM from 1560000, to 1580000, VMRUN from 1590000 to
+ * 1600000, an interrupt in vm-a-n from 1700000.  burn is woken at 1250000, by interrupt 236 on cpu 0;
+ * app at 1150000, by one in vm-a, whose vCPU burn had woken at 1100000.
  */
 enum small_machine { HOST, VM_A, VM_B, VM_AN, SMALL_MACHINES };
 enum small_cpu { HOST_0, HOST_1, VM_A_0, VM_B_0, VM_AN_0, SMALL_CPUS };

@@ -6,9 +6,9 @@
 #include "tests/unit/small_history.h"
 
 /*
- * For a test program whose tests look at a history of small_run.h: it is there, and open, while
- * they run.  A program gives small_run_setup(), or a function of its own that calls
- * small_world_setup(), and small_run_teardown() to cmocka_run_group_tests().
+ * For a test program whose tests look at a history of small_history.h: it is there, and open, while
+ * they run.  A program gives small_history_setup(), or a function of its own that calls
+ * small_world_setup(), and small_history_teardown() to cmocka_run_group_tests().
  */
 static struct sonde_history *history;
 static char path[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history, its stacks and every analysis, on the history of small_run.h, by hand. */
+/* The history, its stacks and every analysis, on the history of small_history.h, by hand. */
 #include "tests/unit/unit.h"
 
 #include "analysis/by_machine.h"

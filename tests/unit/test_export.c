@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What exports are made of: protobuf's bytes, packets of CTF, the way through a history's time, and
- * what is drawn of the history of small_run.h. */
+ * what is drawn of the history of small_history.h. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON, pictures and tables, on the history of small_run.h. */
+/* JSON, pictures and tables, on the history of small_history.h. */
 #include "tests/unit/unit.h"
 
 #include "analysis/rows.h"

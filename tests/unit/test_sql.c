@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SQL over the history of small_run.h: values, what is passed down, what it costs, what is refused.
+/* SQL over the history of small_history.h: values, what is passed down, what it costs, what is refused.
  */
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the terminal's screens are made of, without a terminal: window, lines, cells, filter, text
- * that is written, the tables of top; on the history of small_run.h. */
+ * that is written, the tables of top; on the history of small_history.h. */
 #include "tests/unit/unit.h"
 
 #include "report/filter.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Trace Server Protocol without HTTP: which call a path is, what a body may hold, answers of
- * two runs of small_run.h side by side. */
+ * two runs of small_history.h side by side. */
 #include "tests/unit/unit.h"
 
 #include "serve/tsp/tsp.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNIX_NS INT64_C(1700000000000000000) /* of small_run.h: add to its times */
+#define UNIX_NS INT64_C(1700000000000000000) /* of small_history.h: add to its times */
 
 /* ---- paths --------------------------------------------------------------------------------- */
 
@@ -195,7 +195,7 @@ static void test_tree_of_two(void **state)
 	world_close(&w);
 }
 
-/* CPU 0 of the small history, state by state: its picture in small_run.h. */
+/* CPU 0 of the small history, state by state: its picture in small_history.h. */
 static void test_states(void **state)
 {
 	static const struct {

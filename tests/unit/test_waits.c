@@ -6,8 +6,9 @@
  *	1100000 halts; 1110000 asleep; 1200000 woken, for vector 40; 1230000 has a CPU; 1250000 goes
  *		on in its kernel, which makes app ready at 1260000; 1280000 app runs
  *	1300000 preempted by burn; 1350000 the CPU idles, and it may not run until 1400000
- *	1500000 halts; its hypervisor polls; a timer, 1520000 (it has no CPU from 1505000 to
- *1510000) 1600000 halts, and goes on at once, 1605000 1700000 halts; 1710000 asleep, until the end
+ *	1500000 halts; its hypervisor polls; a timer, 1520000 (it has no CPU from 1505000 to 1510000)
+ *	1600000 halts, and goes on at once, 1605000
+ *	1700000 halts; 1710000 asleep, until the end
  *
  * Its guest's count of stolen time, in 100 us: 5 at 1290000, 6 at 1450000.
  */

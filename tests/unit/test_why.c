@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exits, delays and verdicts, on the history of small_run.h, by hand. */
+/* Exits, delays and verdicts, on the history of small_history.h, by hand. */
 #include "tests/unit/unit.h"
 
 #include "base/histogram.h"

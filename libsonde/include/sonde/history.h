@@ -205,8 +205,8 @@ enum sonde_mode {
  * @thread: row, -1 unknown
  * @detail: irq, vector, softirq number or exit reason; -1 none
  * @detail_text: the same in words ("openat", "TIMER", "HLT"), "" when there is none
- * @serves: hypervisor: row of the vCPU it works for, -1 a guest of the thread's vCPU, not known
- *which; else -1
+ * @serves: hypervisor: row of the vCPU it works for, -1 a guest of the thread's vCPU, not known which;
+ *	else -1
  * @vmm: hypervisor: reason for which KVM has left the exit to the VMM's user space; else -1
  */
 struct sonde_context {
