@@ -121,8 +121,10 @@ endif
 
 # $(call remember,FILE,TEXT): FILE is new when TEXT is another than last time.  What depends on it is made
 # again where a file was deleted, or with other flags, another compiler, another version.
-remember = $(B)/gen/$1$(if $(UNBUILT),,$(shell mkdir -p $(B)/gen)$(file >$(B)/gen/$1.new,$2)$(shell \
-	cmp -s $(B)/gen/$1.new $(B)/gen/$1 && rm $(B)/gen/$1.new || mv $(B)/gen/$1.new $(B)/gen/$1))
+# Several makes may run at a time (tests do that): each compares a file of its own.
+remember = $(B)/gen/$1$(if $(UNBUILT),,$(shell mkdir -p $(B)/gen)$(file >$(B)/gen/$1.$(MAKE_PID),$2)$(shell cd $(B)/gen && \
+	if cmp -s $1.$(MAKE_PID) $1; then rm $1.$(MAKE_PID); else mv $1.$(MAKE_PID) $1; fi))
+MAKE_PID := $(shell echo $$PPID)
 # None of the goals builds here, at least not by itself.
 UNBUILT := $(if $(MAKECMDGOALS),$(if $(filter-out help clean format lint dist coverage uninstall demo check bench lab \
 	check-lab,$(MAKECMDGOALS)),,yes))

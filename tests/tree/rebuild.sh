@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# make builds again what would come out otherwise: after a file is deleted, with other flags, for another version; and else nothing.
+# make builds again what would come out otherwise: after a file is deleted, with other flags, for another version; and else nothing, whatever other makes do.
 . "$(dirname "$0")/../lib.sh"
 unset MAKEFLAGS CFLAGS OPT
 mkdir "$scratch/tree"
@@ -17,6 +17,12 @@ files=$(compiled)
 [ "$files" -ge 5 ] || fail "only $files files were compiled"
 build
 [ "$(compiled)" = 0 ] || fail "without a change, $(compiled) files were compiled"
+
+# Tests run make beside each other: what another one has not finished is none of this one's.
+echo half >build/gen/objects.new
+build
+[ "$(cat build/gen/objects.new)" = half ] || fail "make takes a file of another make's for its own"
+[ "$(compiled)" = 0 ] || fail "beside another make, $(compiled) files were compiled"
 
 echo 'int once_here; int once_here_too(void); int once_here_too(void) { return once_here; }' >term/once.c
 build
