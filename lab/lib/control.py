@@ -10,6 +10,7 @@ import socket
 import time
 from collections import defaultdict
 
+from .patience import LOOK_SECONDS, Patience
 from .scenario import HOST
 
 BREAKS = re.compile(r"Kernel panic|BUG: |soft lockup|Oops:|double fault|stack guard page")
@@ -23,9 +24,9 @@ class RunBroken(Exception):
 
 
 class Control:
-    def __init__(self, emulator, directory, deadline, may_break=(), show=None):
-        """Keeps consoles in `directory`; everything after `deadline` (monotonic seconds) is too late."""
-        self.emulator, self.directory, self.deadline = emulator, directory, deadline
+    def __init__(self, emulator, directory, patience, may_break=(), show=None):
+        """Keeps consoles in `directory`; what comes when `patience` has come to its end is too late."""
+        self.emulator, self.directory, self.patience = emulator, directory, patience
         self.may_break, self.show = may_break, show
         self.heard = defaultdict(list)  # (machine, word) -> what followed, in order
         self.on = {}                    # word -> function(machine, what followed)
@@ -47,7 +48,7 @@ class Control:
                 return port
             except OSError:
                 port.close()
-                if self.emulator.process.poll() is not None or time.monotonic() > self.deadline:
+                if self.emulator.process.poll() is not None or self.patience.left() <= 0:
                     raise RunBroken("the emulator did not start: " + self.only_words()) from None
                 time.sleep(0.05)
 
@@ -124,7 +125,7 @@ class Control:
 
     def wait(self, what, condition, seconds=None):
         """Until condition() holds; RunBroken when that cannot be any more, or takes too long."""
-        limit = min(self.deadline, time.monotonic() + (seconds or float("inf")))
+        patience = Patience(seconds or float("inf"))
         while not condition():
             if self.broken:
                 self.hear_out()
@@ -132,9 +133,10 @@ class Control:
             if not self.alive() and not self.selector.get_map():
                 raise RunBroken(f"the emulator ended with status {self.emulator.process.returncode} "
                                 f"(waiting for {what})")
-            if time.monotonic() > limit:
+            left = min(self.patience.left(), patience.left())
+            if left <= 0:
                 raise RunBroken(f"time is up (waiting for {what})")
-            self.pump(min(0.5, limit - time.monotonic()))
+            self.pump(min(LOOK_SECONDS, left))
             self.poke()
 
     def said(self, machine, word):

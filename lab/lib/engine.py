@@ -20,6 +20,7 @@ from . import commands, gather, health, lttng, payload, truth
 from .control import Control, RunBroken
 from .emulator import Emulator
 from .failure import Failure
+from .patience import Patience
 from .phases import Run
 from .sampling import Sampler
 
@@ -39,8 +40,8 @@ class Options:
     directory: Path
     emulator: str | None = None
     tries: int = 3
-    limit: int | None = None    # seconds for one try
-    within: int | None = None   # no other try begins after so many seconds
+    limit: int | None = None    # seconds for one try, of this machine's share as patience.py counts them
+    within: int | None = None   # no other try begins after so many of these seconds
     wait: int | None = None     # seconds for which another run is waited for
     seed: int = 1
     put: list = field(default_factory=list)
@@ -110,15 +111,14 @@ def image_of_host(scenario, image, stopwatch):
                                initramfs=boot / "initramfs.cpio")
 
 
-def attempt(scenario, image, options, stopwatch, place, extras):
+def attempt(scenario, image, options, stopwatch, place, extras, patience):
     """One try.  Gives what it found out; RunBroken when the emulated machines failed."""
     disk = payload.make(scenario, options.put, place, extras)
-    deadline = time.monotonic() + (options.limit or scenario.limit)
     emulator = Emulator(scenario, image, disk, place, options.emulator)
     control = None
     try:
         may_break = [name for name in scenario.machines() if scenario.ends(name)]
-        control = Control(emulator, options.directory / "consoles", deadline, may_break, commands.show)
+        control = Control(emulator, options.directory / "consoles", patience, may_break, commands.show)
         found = follow(scenario, options, stopwatch, control)
         emulator.process.wait(timeout=10)
     except RunBroken as reason:
@@ -153,17 +153,19 @@ def follow(scenario, options, stopwatch, control):
 
 def try_until_done(scenario, image, options, stopwatch, extras):
     """Gives what the successful try found out, and why the ones before it were lost."""
-    lost, begin = [], time.monotonic()
+    lost, left, limit = [], options.within or float("inf"), options.limit or scenario.limit
     for number in range(1, options.tries + 1):
         clear(options.directory)
+        patience = Patience(limit)
         with tempfile.TemporaryDirectory(prefix="sonde-lab.") as place:
             try:
-                return attempt(scenario, image, options, stopwatch, Path(place), extras), lost
+                return attempt(scenario, image, options, stopwatch, Path(place), extras, patience), lost
             except RunBroken as reason:
                 lost.append(str(reason))
                 stopwatch.say(f"try {number} of {options.tries} failed: {reason}")
                 keep_words(options.directory, number)
-        if options.within and time.monotonic() - begin > options.within:
+        left -= limit - patience.left()
+        if left <= 0:
             break
     raise NoTrySucceeded(f"no try of {len(lost)} succeeded; the last one: {lost[-1]}", len(lost))
 

@@ -24,7 +24,7 @@ def add_to(parser):
                         help="the outermost emulator: the one of lab/qemu/build, Debian's, or another;"
                              " default: fixed if it has been built, else stock")
     parser.add_argument("--tries", type=int, default=3, help="default: %(default)s")
-    parser.add_argument("--limit", type=int, help="seconds for one try")
+    parser.add_argument("--limit", type=int, help="seconds for one try, of this machine's share: beside other work they last longer")
     parser.add_argument("--within", type=int, metavar="SECONDS",
                         help="no other try begins when so much time is gone")
     parser.add_argument("--wait", type=int, metavar="SECONDS",

@@ -98,7 +98,7 @@ class Scenario:
     kernels: list = field(default_factory=lambda: list(KERNELS))   # that have what it needs
     accel: str = "tcg"          # or "count": L0 has one CPU, its time is the instructions that it executed
     sample: bool = True         # read the emulated CPUs' registers meanwhile
-    limit: int = 0              # wall clock seconds for one try; 0: by the deepest level
+    limit: int = 0              # seconds for one try, as patience.py counts them; 0: by the deepest level
     machine: list = field(default_factory=list)
     work: list = field(default_factory=list)
     action: list = field(default_factory=list)

@@ -26,9 +26,9 @@ class Project:
 
     def __init__(self, directory):
         self.root = Path(directory)
-        (self.root / "tests").mkdir()
-        for name in ("run", "guardian", "may-skip"):
-            shutil.copy(lib.ROOT / "tests" / name, self.root / "tests" / name)
+        for name in ("tests/run", "tests/guardian", "tests/may-skip", "lab/lib/patience.py"):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(lib.ROOT / name, self.root / name)
 
     def program(self, path, text):
         path = self.root / path
