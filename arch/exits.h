@@ -35,6 +35,12 @@ unsigned exit_means(int64_t reason, int64_t isa);
 /* "HLT"; NULL when it has no name.  ISA_UNKNOWN: no reason has one. */
 const char *exit_reason_name(int64_t isa, int64_t reason);
 
+/* Of x86, where what is recorded tells the two apart by a bit. */
+static inline enum exit_isa exit_isa_of_x86(bool is_vmx)
+{
+	return is_vmx ? ISA_VMX : ISA_SVM;
+}
+
 /* Whose reason it can only be, for tracers that do not tell: ISA_SVM beyond Intel's. */
 enum exit_isa exit_isa_of_reason(int64_t reason);
 

@@ -10,6 +10,7 @@
 #include "clock/fit/sort.h"
 #include "events/rows.h"
 #include "arch/exits.h"
+#include "arch/x86/cpu.h"
 #include "source/ticks.h"
 
 /* When no CPU records anything for so long, the tracer was off. */
@@ -17,7 +18,6 @@
 /* A part is left after a multiple of so many events: what is read of a sparse trace must tell
  * something, too. */
 #define PART_STEP 512
-#define MSR_TSC_DEADLINE 0x6e0
 
 /* What a key is made of besides the payload, so that the two kinds of call never meet. */
 enum call_class { CALL_HYPERCALL, CALL_VMSYNC_GH, CALL_VMSYNC_HG };
@@ -197,7 +197,7 @@ static int on_msr(struct watch *w, const struct event *e)
 	struct deadline start = w->last_start, *d;
 
 	w->passing++;
-	if (!e->arg[0] || e->arg[1] != MSR_TSC_DEADLINE || !start.time || start.tid != w->tid ||
+	if (!e->arg[0] || !x86_msr_is_timer(e->arg[1]) || !start.time || start.tid != w->tid ||
 	    start.tid < 0)
 		return 0;
 	w->last_start.time = 0;

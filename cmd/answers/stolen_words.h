@@ -11,7 +11,7 @@ const char *stolen_class(unsigned kind);
 /* Whose reasons are told, by the flags of the record or board. */
 static inline enum exit_isa isa_of(uint64_t flags)
 {
-	return flags & ST_VMX ? ISA_VMX : ISA_SVM;
+	return exit_isa_of_x86(flags & ST_VMX);
 }
 
 /* By what, as people read it: "another VM", "hypervisor (NPF)". */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/kvm/address_space.h"
 
+#include "arch/x86/cpu.h"
 #include "base/units.h"
 #include "model/guest/fuse.h"
 #include "model/guest/inner_vcpu.h"
@@ -12,11 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The bits below are the PCID, or flags; bit 63 says that the TLB may keep what it has of it. */
-#define CR3_PAGE 0x000ffffffffff000ull
-/* With page-table isolation (KPTI) Linux gives a process two top-level tables side by side, 8 KB in
- * all: the kernel's, and with this bit the one that user space runs on. */
-#define CR3_USER_HALF 0x1000ull
 #define PLAIN_ENOUGH 8 /* firmware runs at low addresses, too, in a page table or two */
 #define SPACES_MAX 65536
 #define SPACES_OF_VM_MAX 4096
@@ -33,7 +29,7 @@ static bool is_plain(const struct machine_state *vm)
 
 static uint64_t page_of(const struct machine_state *vm, uint64_t cr3)
 {
-	return cr3 & CR3_PAGE & ~(is_plain(vm) ? 0 : CR3_USER_HALF);
+	return is_plain(vm) ? x86_page_table(cr3) : x86_pair_of_tables(cr3);
 }
 
 /* From here on the page behind is one of its own. */
@@ -55,10 +51,10 @@ static void become_plain(struct machine_state *vm)
 }
 
 /* User space on a table of a kernel's half: this kernel does not isolate, and two tables side by
- * side are two processes.  Addresses of user space are those whose highest bit is 0. */
+ * side are two processes. */
 static void learn_halves(struct machine_state *vm, uint64_t cr3, uint64_t rip)
 {
-	if (is_plain(vm) || rip >> 63 || cr3 & CR3_USER_HALF)
+	if (is_plain(vm) || !x86_is_address_of_user(rip) || x86_is_table_of_user(cr3))
 		return;
 	vm->nr_plain++;
 	if (is_plain(vm))
@@ -98,7 +94,7 @@ static struct space *space_new(struct machine_state *vm, uint64_t cr3)
 	if (!s->thread)
 		return NULL;
 	s->vm = vm;
-	s->page = cr3 & CR3_PAGE;
+	s->page = x86_page_table(cr3);
 	s->key = space_key(vm, page_of(vm, cr3));
 	model_put(m, &m->by_space, s->key, m->nr_spaces);
 	s->next_of_vm = vm->spaces;
@@ -163,7 +159,7 @@ void space_feed(struct machine_state *host, const struct event *e)
 		return;
 	learn_halves(vcpu->machine, cr3, (uint64_t)e->arg[4]);
 	before = vcpu->space;
-	vcpu->space = cr3 & CR3_PAGE ? space_of(vcpu->machine, cr3) : NULL;
+	vcpu->space = x86_page_table(cr3) ? space_of(vcpu->machine, cr3) : NULL;
 	if (vcpu->space == before)
 		return;
 	vcpu->arrived_ns = NS_MAX;

@@ -13,22 +13,13 @@
  */
 #include "model/wake/nested_waits.h"
 
+#include "arch/x86/cpu.h"
 #include "model/identity/one_vm_evidence.h"
 #include "model/wake/vcpu_waits.h"
 #include "model/wake/vector.h"
 
-#define EVENT_VALID 0x80000000u
-#define EVENT_TYPE 0x700u /* 0: an external interrupt */
-#define V_IRQ 0x100	  /* AMD: of the field int_ctl */
-#define RVI 0xff /* Intel: of the guest interrupt status, the vector that comes next; 0 none */
-
 /* More halted guests of one vCPU than this are not followed. */
 #define SLEEPERS_MAX 16
-
-static int vector_of(uint64_t info)
-{
-	return (info & EVENT_VALID) && !(info & EVENT_TYPE) ? (int)(info & UINT8_MAX) : -1;
-}
 
 /* The nested vCPU that the outer one has entered last, if it is one that is followed. */
 static struct cpu *followed(const struct cpu *outer)
@@ -127,6 +118,7 @@ void nested_asked(struct cpu *outer, const struct event *e)
 {
 	struct nest *nest = outer->vcpu.nest;
 	struct model *m = outer->machine->model;
+	struct x86_entry entry;
 
 	if (!nest) {
 		nest = outer->vcpu.nest = arena_alloc(&m->arena, sizeof(*nest));
@@ -138,14 +130,9 @@ void nested_asked(struct cpu *outer, const struct event *e)
 		nest->went_on = NS_MIN;
 		outer->machine->nests = true;
 	}
-	nest->vector = (int16_t)vector_of((uint64_t)e->arg[0]);
-	nest->window = false;
-	if (e->arg[0] & EVENT_VALID)
-		return;
-	if (e->arg[4] != ISA_VMX)
-		nest->window = e->arg[2] & V_IRQ;
-	else if (e->arg[2] & RVI)
-		nest->vector = (int16_t)(e->arg[2] & RVI);
+	entry = x86_nested_entry((uint64_t)e->arg[0], (uint64_t)e->arg[2], e->arg[4]);
+	nest->vector = (int16_t)entry.vector;
+	nest->window = entry.asks_window;
 }
 
 /* Interrupts between vCPUs of the VM in between tell nothing: its kernel sends them for whatever it
@@ -194,8 +181,8 @@ void nested_entry(struct cpu *outer, const struct event *e)
 		return;
 	}
 	/* Linux 6.13 on. */
-	if (nest->vector < 0 && vector_of((uint64_t)e->arg[2]) >= 0) {
-		nest->vector = (int16_t)vector_of((uint64_t)e->arg[2]);
+	if (nest->vector < 0 && x86_injected((uint64_t)e->arg[2]) >= 0) {
+		nest->vector = (int16_t)x86_injected((uint64_t)e->arg[2]);
 		nest->window = false;
 	}
 	if (!inner->vcpu.resting)

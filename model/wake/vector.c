@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "arch/x86/cpu.h"
 #include "model/wake/nested_waits.h"
 #include "model/wake/vector.h"
 #include "source/trace.h"
@@ -22,10 +23,6 @@
 
 /* ... and of a nested vCPU, which is told of less surely, not before it was seen so often. */
 #define NESTED_TIMES_MIN 3
-
-/* From here on (LOCAL_TIMER_VECTOR) x86 Linux uses vectors for its own purposes: timers, IPIs; it
- * gives devices those below. */
-#define LINUX_LOCAL_VECTORS 0xec
 
 static uint64_t vector_key(const struct cpu *vcpu, int number)
 {
@@ -278,7 +275,7 @@ static struct verdict by_deliveries(const struct vector *v)
 static struct verdict by_entries(const struct vector *v)
 {
 	struct verdict out = by_deliveries(v);
-	bool local = v->number >= LINUX_LOCAL_VECTORS;
+	bool local = x86_is_vector_of_linux(v->number);
 
 	if (out.agree < NESTED_TIMES_MIN || !agrees(out.agree, out.times) ||
 	    (out.cause == WAKE_TIMER) != local)

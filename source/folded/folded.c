@@ -403,7 +403,7 @@ static void fill(const struct folded *f, const struct ref *ref, struct event *e)
 	enum exit_isa isa;
 
 	folded_record_at(&f->records, ref->record, &r);
-	isa = r.flags & HC_VMX ? ISA_VMX : ISA_SVM;
+	isa = exit_isa_of_x86(r.flags & HC_VMX);
 	*e = (struct event){.time.v = ref->tick,
 			    .tid = (int32_t)r.tid,
 			    .type = (uint16_t)(ref->what == WHAT_LOST ? 0 : f->type[ref->what])};
