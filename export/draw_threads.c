@@ -18,7 +18,7 @@ static bool woken_by(const struct row *row, const struct sonde_interval *i,
 	struct sonde_interval waker;
 
 	return row->thread->waker != ATTR_NONE &&
-	       !strip_at(&row->draw->users->strips, row->thread->waker, i->begin, &waker) &&
+	       !interval_cache_at(&row->draw->users->cache, row->thread->waker, i->begin, &waker) &&
 	       waker.value && (i->value == THREAD_RUNNABLE || waker.begin == i->begin) &&
 	       !sonde_context_get(row->draw->history, (int64_t)waker.value - 1, out);
 }

@@ -172,8 +172,7 @@ int draw_vcpus(struct draw *d, const struct piece *p)
 		ret = rows_walk(&d->rows, p, d->history->cpu_attrs[vcpu][CPU_STATE], each_state,
 				&row);
 		if (!ret)
-			ret = waits_scan(&d->users->strips, vcpu, p->begin, p->end, each_wait,
-					 &row);
+			ret = waits_scan(&d->users->cache, vcpu, p->begin, p->end, each_wait, &row);
 	}
 	return ret ? ret : draw_kept_off(d, p);
 }

@@ -11,7 +11,7 @@
  * Where to look for a moment in a long list: for each of many equal pieces of its time, the
  * interval that holds the piece's begin.  Looking for it by halves waits for memory at each step.
  */
-struct strip_index {
+struct block_index {
 	uint32_t *first; /* owned, per piece; NULL: none */
 	unsigned nr, room;
 	unsigned shift; /* a piece is so long, as a power of two */
@@ -21,7 +21,7 @@ struct strip_index {
 #define INDEX_EACH 4   /* intervals per piece, on average */
 #define SEARCH_NEAR 4  /* so many intervals are looked at before the index is */
 
-struct strip {
+struct interval_block {
 	attr_t attr;
 	unsigned nr, room;
 	unsigned at;	/* where the last answer was */
@@ -30,127 +30,127 @@ struct strip {
 	bool stays_short;
 	ns_t *begins;		  /* owned; behind the last is where that ends */
 	uint32_t *values;	  /* owned */
-	struct strip_index index; /* of a list that is held; .nr 0: none */
+	struct block_index index; /* of a list that is held; .nr 0: none */
 };
 
-static struct strip *strip_make(struct strips *s, attr_t attr)
+static struct interval_block *block_make(struct interval_cache *s, attr_t attr)
 {
 	uint32_t *index = map_get(&s->by_attr, attr);
-	struct strip *strip;
+	struct interval_block *block;
 
 	if (index)
 		return s->list[*index];
 	if (!room_for_one(&s->list, s->nr, &s->room))
 		return NULL;
-	strip = calloc(1, sizeof(*strip));
-	if (!strip || map_put(&s->by_attr, attr, s->nr)) {
-		free(strip);
+	block = calloc(1, sizeof(*block));
+	if (!block || map_put(&s->by_attr, attr, s->nr)) {
+		free(block);
 		return NULL;
 	}
-	strip->attr = attr;
-	s->list[s->nr++] = strip;
-	return strip;
+	block->attr = attr;
+	s->list[s->nr++] = block;
+	return block;
 }
 
-static inline struct strip *strip_get(struct strips *s, attr_t attr)
+static inline struct interval_block *block_get(struct interval_cache *s, attr_t attr)
 {
-	struct strip **recent = &s->recent[attr % STRIPS_RECENT];
+	struct interval_block **recent = &s->recent[attr % BLOCKS_RECENT];
 
 	if (!*recent || (*recent)->attr != attr)
-		*recent = strip_make(s, attr);
+		*recent = block_make(s, attr);
 	return *recent;
 }
 
-static int lengthen(struct strips *s, struct strip *strip, unsigned room)
+static int lengthen(struct interval_cache *s, struct interval_block *block, unsigned room)
 {
-	ns_t *begins = realloc(strip->begins, (room + 1) * sizeof(*begins));
+	ns_t *begins = realloc(block->begins, (room + 1) * sizeof(*begins));
 	uint32_t *values;
 
 	if (!begins)
 		return -ENOMEM;
-	strip->begins = begins;
-	values = realloc(strip->values, room * sizeof(*values));
+	block->begins = begins;
+	values = realloc(block->values, room * sizeof(*values));
 	if (!values)
 		return -ENOMEM;
-	strip->values = values;
-	s->intervals += room - strip->room;
-	strip->room = room;
+	block->values = values;
+	s->intervals += room - block->room;
+	block->room = room;
 	return 0;
 }
 
-/* Forgets what the strip holds, and all room but the least. */
-static int shorten(struct strips *s, struct strip *strip)
+/* Forgets what the block holds, and all room but the least. */
+static int shorten(struct interval_cache *s, struct interval_block *block)
 {
-	free(strip->begins);
-	free(strip->values);
-	strip->begins = NULL;
-	strip->values = NULL;
-	s->intervals -= strip->room;
-	strip->nr = strip->room = 0;
-	return lengthen(s, strip, STRIP_ROOM);
+	free(block->begins);
+	free(block->values);
+	block->begins = NULL;
+	block->values = NULL;
+	s->intervals -= block->room;
+	block->nr = block->room = 0;
+	return lengthen(s, block, BLOCK_ROOM);
 }
 
-static bool may_grow(const struct strips *s, const struct strip *strip)
+static bool may_grow(const struct interval_cache *s, const struct interval_block *block)
 {
-	return s->intervals + (STRIP_GROWTH - 1) * strip->room <= STRIPS_MAX;
+	return s->intervals + (BLOCK_GROWTH - 1) * block->room <= CACHED_INTERVALS_MAX;
 }
 
-/* An attribute whose strip was too short is likely to be read again from its begin: the next strip
+/* An attribute whose block was too short is likely to be read again from its begin: the next block
  * is much longer, until it holds all.  What cannot be held whole is read in short pieces. */
-static int make_room(struct strips *s, struct strip *strip)
+static int make_room(struct interval_cache *s, struct interval_block *block)
 {
-	if (!strip->room)
-		return lengthen(s, strip, STRIP_ROOM);
-	if (!strip->filled || strip->stays_short)
+	if (!block->room)
+		return lengthen(s, block, BLOCK_ROOM);
+	if (!block->filled || block->stays_short)
 		return 0;
-	if (may_grow(s, strip))
-		return lengthen(s, strip, strip->room * STRIP_GROWTH);
-	strip->stays_short = true;
-	return shorten(s, strip);
+	if (may_grow(s, block))
+		return lengthen(s, block, block->room * BLOCK_GROWTH);
+	block->stays_short = true;
+	return shorten(s, block);
 }
 
-/* Reads on from @t, behind what the strip has.  An error leaves it empty: where its last one ended
+/* Reads on from @t, behind what the block has.  An error leaves it empty: where its last one ended
  * may have been written over. */
-static int append(struct strips *s, struct strip *strip, ns_t t, ns_t until)
+static int append(struct interval_cache *s, struct interval_block *block, ns_t t, ns_t until)
 {
-	unsigned nr, room = strip->room - strip->nr;
-	int ret = query_list(s->history, strip->attr, t, until, strip->begins + strip->nr,
-			     strip->values + strip->nr, room, &nr);
+	unsigned nr, room = block->room - block->nr;
+	int ret = query_list(s->history, block->attr, t, until, block->begins + block->nr,
+			     block->values + block->nr, room, &nr);
 
-	strip->nr = ret ? 0 : strip->nr + nr;
-	strip->filled = nr == room;
+	block->nr = ret ? 0 : block->nr + nr;
+	block->filled = nr == room;
 	return ret;
 }
 
-static int fill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
+static int fill(struct interval_cache *s, struct interval_block *block, ns_t t, ns_t until)
 {
-	int ret = make_room(s, strip);
+	int ret = make_room(s, block);
 
 	if (ret)
 		return ret;
-	strip->nr = 0;
-	strip->at = 0;
-	strip->index.nr = 0;
-	strip->fills++;
-	return append(s, strip, t, until);
+	block->nr = 0;
+	block->at = 0;
+	block->index.nr = 0;
+	block->fills++;
+	return append(s, block, t, until);
 }
 
-static ns_t strip_end(const struct strip *strip)
+static ns_t block_end(const struct interval_block *block)
 {
-	return strip->begins[strip->nr];
+	return block->begins[block->nr];
 }
 
-/* Has the strip go on where it ends.  In a damaged file what comes there may say that it began
- * elsewhere: but times that do not rise are what nobody who reads a strip expects. */
-static int extend(struct strips *s, struct strip *strip, ns_t until)
+/* Has the block go on where it ends.  In a damaged file what comes there may say that it began
+ * elsewhere: but times that do not rise are what nobody who reads a block expects. */
+static int extend(struct interval_cache *s, struct interval_block *block, ns_t until)
 {
-	unsigned had = strip->nr;
-	ns_t t = strip_end(strip);
-	int ret = append(s, strip, t, until);
+	unsigned had = block->nr;
+	ns_t t = block_end(block);
+	int ret = append(s, block, t, until);
 
-	if (ret || strip->begins[had] == t)
+	if (ret || block->begins[had] == t)
 		return ret;
-	strip->nr = 0;
+	block->nr = 0;
 	return -EIO;
 }
 
@@ -169,50 +169,50 @@ static bool move_to_front(void *list, unsigned nr, unsigned all, size_t each_byt
 	return true;
 }
 
-/* A strip that is asked for an earlier moment: what it has is kept when what is missing fits in,
+/* A block that is asked for an earlier moment: what it has is kept when what is missing fits in,
  * too. */
-static int fill_front(struct strips *s, struct strip *strip, ns_t t)
+static int fill_front(struct interval_cache *s, struct interval_block *block, ns_t t)
 {
-	ns_t until = strip->begins[0], end = strip_end(strip);
-	unsigned had = strip->nr;
-	int ret = append(s, strip, t, until);
-	unsigned nr = ret ? 0 : strip->nr - had;
+	ns_t until = block->begins[0], end = block_end(block);
+	unsigned had = block->nr;
+	int ret = append(s, block, t, until);
+	unsigned nr = ret ? 0 : block->nr - had;
 
-	if (nr && strip_end(strip) == until &&
-	    move_to_front(strip->begins, nr, strip->nr, sizeof(*strip->begins)) &&
-	    move_to_front(strip->values, nr, strip->nr, sizeof(*strip->values))) {
-		strip->begins[strip->nr] = end;
-		strip->filled = strip->nr == strip->room;
-		strip->at = 0;
-		strip->index.nr = 0;
-		strip->fills++;
+	if (nr && block_end(block) == until &&
+	    move_to_front(block->begins, nr, block->nr, sizeof(*block->begins)) &&
+	    move_to_front(block->values, nr, block->nr, sizeof(*block->values))) {
+		block->begins[block->nr] = end;
+		block->filled = block->nr == block->room;
+		block->at = 0;
+		block->index.nr = 0;
+		block->fills++;
 		return 0;
 	}
-	strip->nr = 0; /* where its last one ended has been written over */
-	return ret ? ret : fill(s, strip, t, sonde_history_end(s->history));
+	block->nr = 0; /* where its last one ended has been written over */
+	return ret ? ret : fill(s, block, t, sonde_history_end(s->history));
 }
 
-/* Whether what comes before the strip may fit in. */
-static bool may_begin_earlier(const struct strip *strip, ns_t t)
+/* Whether what comes before the block may fit in. */
+static bool may_begin_earlier(const struct interval_block *block, ns_t t)
 {
-	return strip->nr && !strip->filled && !strip->stays_short && t < strip->begins[0];
+	return block->nr && !block->filled && !block->stays_short && t < block->begins[0];
 }
 
-static bool covers(const struct strip *strip, ns_t t)
+static bool covers(const struct interval_block *block, ns_t t)
 {
-	return strip->nr && t >= strip->begins[0] && t < strip_end(strip);
+	return block->nr && t >= block->begins[0] && t < block_end(block);
 }
 
-/* Makes the index of what the strip holds; without the memory for it, there is none. */
-static void make_index(struct strip *strip)
+/* Makes the index of what the block holds; without the memory for it, there is none. */
+static void make_index(struct interval_block *block)
 {
-	struct strip_index *x = &strip->index;
-	ns_t begin = strip->begins[0], length = strip_end(strip) - begin;
-	const ns_t *ends = strip->begins + 1;
+	struct block_index *x = &block->index;
+	ns_t begin = block->begins[0], length = block_end(block) - begin;
+	const ns_t *ends = block->begins + 1;
 	unsigned room;
 
 	x->nr = x->shift = 0;
-	while (length >> x->shift > strip->nr / INDEX_EACH)
+	while (length >> x->shift > block->nr / INDEX_EACH)
 		x->shift++;
 	x->begin = begin;
 	room = (unsigned)(length >> x->shift) + 1;
@@ -228,22 +228,22 @@ static void make_index(struct strip *strip)
 
 		while (*ends <= t)
 			ends++;
-		x->first[x->nr] = (uint32_t)(ends - strip->begins - 1);
+		x->first[x->nr] = (uint32_t)(ends - block->begins - 1);
 	}
 }
 
-/* The piece of an index that has @t in it, as the strip has. */
-static uint64_t piece_of(const struct strip_index *x, ns_t t)
+/* The piece of an index that has @t in it, as the block has. */
+static uint64_t piece_of(const struct block_index *x, ns_t t)
 {
 	return (uint64_t)(t - x->begin) >> x->shift;
 }
 
 /* What search() looks for, when it is not near. */
-static unsigned search_far(const struct strip *strip, unsigned low, ns_t t)
+static unsigned search_far(const struct interval_block *block, unsigned low, ns_t t)
 {
-	const struct strip_index *x = &strip->index;
-	const ns_t *begins = strip->begins;
-	unsigned high = strip->nr; /* comes after it */
+	const struct block_index *x = &block->index;
+	const ns_t *begins = block->begins;
+	unsigned high = block->nr; /* comes after it */
 
 	if (x->nr) {
 		uint64_t piece = piece_of(x, t);
@@ -270,117 +270,118 @@ static unsigned search_far(const struct strip *strip, unsigned low, ns_t t)
 	return low;
 }
 
-/* The interval that holds @t, of a strip that has it; @low is one that does not begin later.
+/* The interval that holds @t, of a block that has it; @low is one that does not begin later.
  * It is mostly the same or one soon after: steps get longer the further it is. */
-static inline unsigned search(const struct strip *strip, unsigned low, ns_t t)
+static inline unsigned search(const struct interval_block *block, unsigned low, ns_t t)
 {
-	const ns_t *ends = strip->begins + 1;
+	const ns_t *ends = block->begins + 1;
 
 	for (unsigned upto = low + SEARCH_NEAR; low < upto; low++) {
 		if (t < ends[low])
 			return low;
 	}
-	return search_far(strip, low, t);
+	return search_far(block, low, t);
 }
 
-static inline void seek(struct strip *strip, ns_t t)
+static inline void seek(struct interval_block *block, ns_t t)
 {
-	const ns_t *begins = strip->begins;
-	unsigned low = strip->at;
+	const ns_t *begins = block->begins;
+	unsigned low = block->at;
 
-	if (unlikely(begins[low] > t) && strip->index.nr)
-		low = strip->index.first[piece_of(&strip->index, t)];
+	if (unlikely(begins[low] > t) && block->index.nr)
+		low = block->index.first[piece_of(&block->index, t)];
 	/* Of what came before, the nearest is asked for most, too. */
 	for (unsigned step = 1; begins[low] > t; step *= 2)
 		low = low > step ? low - step : 0;
-	strip->at = search(strip, low, t);
+	block->at = search(block, low, t);
 }
 
-static struct sonde_interval interval_at(const struct strip *strip, unsigned i)
+static struct sonde_interval interval_at(const struct interval_block *block, unsigned i)
 {
-	return (struct sonde_interval){strip->begins[i], strip->begins[i + 1], strip->values[i]};
+	return (struct sonde_interval){block->begins[i], block->begins[i + 1], block->values[i]};
 }
 
-static int refill(struct strips *s, struct strip *strip, ns_t t, ns_t until)
+static int refill(struct interval_cache *s, struct interval_block *block, ns_t t, ns_t until)
 {
-	return may_begin_earlier(strip, t) ? fill_front(s, strip, t) : fill(s, strip, t, until);
+	return may_begin_earlier(block, t) ? fill_front(s, block, t) : fill(s, block, t, until);
 }
 
-/* Has the strip hold @t. */
-static int cover(struct strips *s, struct strip *strip, ns_t t)
+/* Has the block hold @t. */
+static int cover(struct interval_cache *s, struct interval_block *block, ns_t t)
 {
-	int ret = refill(s, strip, t, sonde_history_end(s->history));
+	int ret = refill(s, block, t, sonde_history_end(s->history));
 
 	if (ret)
 		return ret;
-	return covers(strip, t) ? 0 : -ERANGE; /* outside the history */
+	return covers(block, t) ? 0 : -ERANGE; /* outside the history */
 }
 
-static int find(struct strips *s, attr_t attr, ns_t t, struct strip **out)
+static int find(struct interval_cache *s, attr_t attr, ns_t t, struct interval_block **out)
 {
-	struct strip *strip;
+	struct interval_block *block;
 	int ret = 0;
 
 	if (attr == ATTR_NONE)
 		return -ENOENT;
-	strip = strip_get(s, attr);
-	if (!strip)
+	block = block_get(s, attr);
+	if (!block)
 		return -ENOMEM;
-	if (unlikely(!covers(strip, t)))
-		ret = cover(s, strip, t);
+	if (unlikely(!covers(block, t)))
+		ret = cover(s, block, t);
 	if (ret)
 		return ret;
-	seek(strip, t);
-	*out = strip;
+	seek(block, t);
+	*out = block;
 	return 0;
 }
 
 /* Whether the last answer is the answer. */
-static bool is_there(const struct strip *strip, attr_t attr, ns_t t)
+static bool is_there(const struct interval_block *block, attr_t attr, ns_t t)
 {
-	return strip && strip->attr == attr && strip->nr && t >= strip->begins[strip->at] &&
-	       t < strip->begins[strip->at + 1];
+	return block && block->attr == attr && block->nr && t >= block->begins[block->at] &&
+	       t < block->begins[block->at + 1];
 }
 
-int strip_at(struct strips *s, attr_t attr, ns_t t, struct sonde_interval *out)
+int interval_cache_at(struct interval_cache *s, attr_t attr, ns_t t, struct sonde_interval *out)
 {
-	struct strip *strip = s->recent[attr % STRIPS_RECENT];
+	struct interval_block *block = s->recent[attr % BLOCKS_RECENT];
 	int ret = 0;
 
-	if (!is_there(strip, attr, t))
-		ret = find(s, attr, t, &strip);
+	if (!is_there(block, attr, t))
+		ret = find(s, attr, t, &block);
 
 	if (!ret)
-		*out = interval_at(strip, strip->at);
+		*out = interval_at(block, block->at);
 	return ret;
 }
 
-int strip_list(struct strips *s, attr_t attr, ns_t t, ns_t end, struct strip_list *out)
+int interval_cache_list(struct interval_cache *s, attr_t attr, ns_t t, ns_t end,
+			struct interval_list *out)
 {
-	struct strip *strip;
-	int ret = find(s, attr, t, &strip);
+	struct interval_block *block;
+	int ret = find(s, attr, t, &block);
 
 	if (ret)
 		return ret;
-	out->begins = strip->begins + strip->at;
-	out->values = strip->values + strip->at;
-	if (end > strip_end(strip))
-		end = strip_end(strip);
-	out->nr = search(strip, strip->at, end - 1) - strip->at + 1;
+	out->begins = block->begins + block->at;
+	out->values = block->values + block->at;
+	if (end > block_end(block))
+		end = block_end(block);
+	out->nr = search(block, block->at, end - 1) - block->at + 1;
 	return 0;
 }
 
-/* Tells what the strip has from where it is on, up to @end; false: that was all, or it is enough.
- * @each may have had the strip filled anew: then @begin is where to go on. */
-static bool tell(struct strip *strip, ns_t *begin, ns_t end,
+/* Tells what the block has from where it is on, up to @end; false: that was all, or it is enough.
+ * @each may have had the block filled anew: then @begin is where to go on. */
+static bool tell(struct interval_block *block, ns_t *begin, ns_t end,
 		 bool (*each)(const struct sonde_interval *i, void *data), void *data)
 {
-	unsigned fills = strip->fills;
+	unsigned fills = block->fills;
 
-	for (unsigned at = strip->at; at < strip->nr && strip->fills == fills; at++) {
-		const struct sonde_interval i = interval_at(strip, at);
+	for (unsigned at = block->at; at < block->nr && block->fills == fills; at++) {
+		const struct sonde_interval i = interval_at(block, at);
 
-		strip->at = at;
+		block->at = at;
 		*begin = i.end;
 		if (!each(&i, data) || i.end >= end)
 			return false;
@@ -388,16 +389,16 @@ static bool tell(struct strip *strip, ns_t *begin, ns_t end,
 	return true;
 }
 
-int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
-	       bool (*each)(const struct sonde_interval *i, void *data), void *data)
+int interval_cache_walk(struct interval_cache *s, attr_t attr, ns_t begin, ns_t end,
+			bool (*each)(const struct sonde_interval *i, void *data), void *data)
 {
 	while (begin < end) {
-		struct strip *strip;
-		int ret = find(s, attr, begin, &strip);
+		struct interval_block *block;
+		int ret = find(s, attr, begin, &block);
 
 		if (ret)
 			return ret;
-		if (!tell(strip, &begin, end, each, data))
+		if (!tell(block, &begin, end, each, data))
 			return 0;
 	}
 	return 0;
@@ -405,76 +406,77 @@ int strip_walk(struct strips *s, attr_t attr, ns_t begin, ns_t end,
 
 /* Begins anew at @t: what was too short for all that was wanted may be long enough for a part of
  * it. */
-static int hold_from(struct strips *s, struct strip *strip, ns_t t, ns_t end)
+static int hold_from(struct interval_cache *s, struct interval_block *block, ns_t t, ns_t end)
 {
-	if (may_begin_earlier(strip, t))
-		return fill_front(s, strip, t);
-	strip->filled = strip->stays_short = false;
-	return fill(s, strip, t, end);
+	if (may_begin_earlier(block, t))
+		return fill_front(s, block, t);
+	block->filled = block->stays_short = false;
+	return fill(s, block, t, end);
 }
 
 /* Makes room of what ends before @t; false: that is less than half of it.  Who goes through a
  * window in many small steps would move all the rest at each of them. */
-static bool forget_before(struct strip *strip, ns_t t)
+static bool forget_before(struct interval_block *block, ns_t t)
 {
 	unsigned nr;
 
-	seek(strip, t);
-	nr = strip->nr - strip->at;
-	if (strip->at < nr)
+	seek(block, t);
+	nr = block->nr - block->at;
+	if (block->at < nr)
 		return false;
-	memmove(strip->begins, strip->begins + strip->at, (nr + 1) * sizeof(*strip->begins));
-	memmove(strip->values, strip->values + strip->at, nr * sizeof(*strip->values));
-	strip->nr = nr;
-	strip->at = 0;
+	memmove(block->begins, block->begins + block->at, (nr + 1) * sizeof(*block->begins));
+	memmove(block->values, block->values + block->at, nr * sizeof(*block->values));
+	block->nr = nr;
+	block->at = 0;
 	return true;
 }
 
-/* How much room a full strip gets that is to reach @end.  Where the history cannot tell without
- * reading what is to be read then, what the strip has says how many to expect, and some more. */
-static unsigned room_until(const struct strips *s, const struct strip *strip, ns_t end)
+/* How much room a full block gets that is to reach @end.  Where the history cannot tell without
+ * reading what is to be read then, what the block has says how many to expect, and some more. */
+static unsigned room_until(const struct interval_cache *s, const struct interval_block *block,
+			   ns_t end)
 {
-	uint64_t most = history_list_most(s->history->file, strip->attr, strip->begins[0], end);
-	double times = (double)(end - strip->begins[0]) /
-		       (double)(strip_end(strip) - strip->begins[0]) * 1.125;
+	uint64_t most = history_list_most(s->history->file, block->attr, block->begins[0], end);
+	double times = (double)(end - block->begins[0]) /
+		       (double)(block_end(block) - block->begins[0]) * 1.125;
 
-	if (most > strip->room && s->intervals - strip->room + most <= STRIPS_MAX)
+	if (most > block->room && s->intervals - block->room + most <= CACHED_INTERVALS_MAX)
 		return (unsigned)most;
-	return (unsigned)(strip->room * (times < 2		? 2
-					 : times > STRIP_GROWTH ? STRIP_GROWTH
+	return (unsigned)(block->room * (times < 2		? 2
+					 : times > BLOCK_GROWTH ? BLOCK_GROWTH
 								: times));
 }
 
-/* Has the strip hold all from @begin to @end, as long as it may grow. */
-static int hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
+/* Has the block hold all from @begin to @end, as long as it may grow. */
+static int hold(struct interval_cache *s, attr_t attr, ns_t begin, ns_t end)
 {
-	struct strip *strip = strip_get(s, attr);
+	struct interval_block *block = block_get(s, attr);
 	int ret = 0;
 
-	if (!strip)
+	if (!block)
 		return -ENOMEM;
-	if (!covers(strip, begin))
-		ret = hold_from(s, strip, begin, end);
-	while (!ret && covers(strip, begin) && strip_end(strip) < end && !strip->stays_short) {
-		bool is_full = strip->nr == strip->room;
-		unsigned more = is_full ? room_until(s, strip, end) - strip->room : 0;
-		bool grows = s->intervals + more <= STRIPS_MAX;
+	if (!covers(block, begin))
+		ret = hold_from(s, block, begin, end);
+	while (!ret && covers(block, begin) && block_end(block) < end && !block->stays_short) {
+		bool is_full = block->nr == block->room;
+		unsigned more = is_full ? room_until(s, block, end) - block->room : 0;
+		bool grows = s->intervals + more <= CACHED_INTERVALS_MAX;
 
-		if (is_full && !grows && !forget_before(strip, begin))
+		if (is_full && !grows && !forget_before(block, begin))
 			break;
-		strip->index.nr = 0;
+		block->index.nr = 0;
 		if (is_full && grows)
-			ret = lengthen(s, strip, strip->room + more);
+			ret = lengthen(s, block, block->room + more);
 		if (!ret)
-			ret = extend(s, strip, end);
-		strip->fills++;
+			ret = extend(s, block, end);
+		block->fills++;
 	}
-	if (!ret && strip->nr >= INDEX_MIN && !strip->index.nr)
-		make_index(strip);
+	if (!ret && block->nr >= INDEX_MIN && !block->index.nr)
+		make_index(block);
 	return ret;
 }
 
-int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
+int interval_cache_hold(struct interval_cache *s, attr_t attr, ns_t begin, ns_t end)
 {
 	if (attr == ATTR_NONE)
 		return -ENOENT;
@@ -483,24 +485,24 @@ int strip_hold(struct strips *s, attr_t attr, ns_t begin, ns_t end)
 	return begin < end ? hold(s, attr, begin, end) : 0;
 }
 
-ns_t strip_held(struct strips *s, attr_t attr, ns_t t)
+ns_t interval_cache_held(struct interval_cache *s, attr_t attr, ns_t t)
 {
-	const struct strip *strip = attr == ATTR_NONE ? NULL : strip_get(s, attr);
+	const struct interval_block *block = attr == ATTR_NONE ? NULL : block_get(s, attr);
 
-	return strip && covers(strip, t) ? strip_end(strip) : t;
+	return block && covers(block, t) ? block_end(block) : t;
 }
 
-int strip_scan(struct strips *s, attr_t attr, ns_t begin, ns_t end,
-	       bool (*each)(const struct sonde_interval *i, void *data), void *data)
+int interval_cache_scan(struct interval_cache *s, attr_t attr, ns_t begin, ns_t end,
+			bool (*each)(const struct sonde_interval *i, void *data), void *data)
 {
-	int ret = strip_hold(s, attr, begin, end);
+	int ret = interval_cache_hold(s, attr, begin, end);
 
 	begin = begin < sonde_history_begin(s->history) ? sonde_history_begin(s->history) : begin;
 	end = end > sonde_history_end(s->history) ? sonde_history_end(s->history) : end;
-	return ret ? ret : strip_walk(s, attr, begin, end, each, data);
+	return ret ? ret : interval_cache_walk(s, attr, begin, end, each, data);
 }
 
-void strips_release(struct strips *s)
+void interval_cache_release(struct interval_cache *s)
 {
 	for (unsigned i = 0; i < s->nr; i++) {
 		free(s->list[i]->begins);
@@ -510,5 +512,5 @@ void strips_release(struct strips *s)
 	}
 	free(s->list);
 	map_release(&s->by_attr);
-	*s = (struct strips){0};
+	*s = (struct interval_cache){0};
 }

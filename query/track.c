@@ -3,7 +3,7 @@
 
 /* The interval that holds @t, which the list does; @at is where to begin to look: mostly it is
  * near, and steps get longer the further it is. */
-static unsigned find(const struct strip_list *l, unsigned at, ns_t t)
+static unsigned find(const struct interval_list *l, unsigned at, ns_t t)
 {
 	unsigned high = l->nr;
 
@@ -27,9 +27,10 @@ static unsigned find(const struct strip_list *l, unsigned at, ns_t t)
 	return at;
 }
 
-static int list_from(struct track *k, struct strips *strips, ns_t t)
+static int list_from(struct track *k, struct interval_cache *cache, ns_t t)
 {
-	int ret = strip_list(strips, k->attr, t, sonde_history_end(strips->history), &k->list);
+	int ret =
+		interval_cache_list(cache, k->attr, t, sonde_history_end(cache->history), &k->list);
 
 	k->at = 0;
 	if (ret)
@@ -37,24 +38,23 @@ static int list_from(struct track *k, struct strips *strips, ns_t t)
 	return ret;
 }
 
-int track_hold(struct track *k, struct strips *strips, ns_t begin, ns_t end)
+int track_hold(struct track *k, struct interval_cache *cache, ns_t begin, ns_t end)
 {
-	ns_t run_begin = sonde_history_begin(strips->history);
-	int ret = strip_hold(strips, k->attr, begin, end);
+	ns_t run_begin = sonde_history_begin(cache->history);
+	int ret = interval_cache_hold(cache, k->attr, begin, end);
 
 	begin = begin < run_begin ? run_begin : begin;
-	return ret || begin >= sonde_history_end(strips->history) ? ret
-								  : list_from(k, strips, begin);
+	return ret || begin >= sonde_history_end(cache->history) ? ret : list_from(k, cache, begin);
 }
 
-int track_at(struct track *k, struct strips *strips, ns_t t, struct sonde_interval *out)
+int track_at(struct track *k, struct interval_cache *cache, ns_t t, struct sonde_interval *out)
 {
-	const struct strip_list *l = &k->list;
+	const struct interval_list *l = &k->list;
 
 	if (l->nr && t >= l->begins[0] && t < l->begins[l->nr]) {
 		k->at = find(l, k->at, t);
 	} else {
-		int ret = list_from(k, strips, t);
+		int ret = list_from(k, cache, t);
 
 		if (ret)
 			return ret;

@@ -41,7 +41,7 @@ struct current {
 /* What a guest's kernel says that it runs on a vCPU: as much as was read at once, and where we are
  * in it. */
 struct tasks {
-	struct strip_list list;
+	struct interval_list list;
 	unsigned at;
 };
 
@@ -52,7 +52,7 @@ struct pass {
 	struct recent recent[RECENT_SLOTS];
 	struct current current[CURRENT_SLOTS];
 	struct sonde_history *history;
-	struct strips strips;
+	struct interval_cache cache;
 	struct from_cpu {
 		unsigned machine;
 		uint32_t tasks; /* where its own are */
@@ -73,7 +73,7 @@ static uint32_t guest_task(struct pass *p, int64_t from, ns_t t, ns_t *until)
 {
 	attr_t attr = from < 0 ? ATTR_NONE : p->history->cpu_attrs[from][CPU_TASK];
 	struct tasks *tasks;
-	const struct strip_list *list;
+	const struct interval_list *list;
 	int ret;
 
 	*until = NS_MAX;
@@ -86,7 +86,8 @@ static uint32_t guest_task(struct pass *p, int64_t from, ns_t t, ns_t *until)
 	if (tasks->at == list->nr || t < list->begins[tasks->at]) {
 		*until = t;
 		tasks->at = 0;
-		ret = strip_list(&p->strips, attr, t, sonde_history_end(p->history), &tasks->list);
+		ret = interval_cache_list(&p->cache, attr, t, sonde_history_end(p->history),
+					  &tasks->list);
 		if (ret) {
 			p->no_memory = ret == -ENOMEM;
 			tasks->list.nr = 0;
@@ -303,7 +304,7 @@ static void sum_parts(struct exit_sums *s, const struct keyed *parts)
 }
 
 /* A damaged file names machines that are not there, and has two CPUs in one place: those have one
- * list of tasks, for a strip that is asked for by two may be gone when the other looks at it again.
+ * list of tasks, for a block that is asked for by two may be gone when the other looks at it again.
  * False: no memory. */
 static bool read_cpus(struct pass *p)
 {
@@ -328,7 +329,7 @@ static bool read_cpus(struct pass *p)
 
 static int sum_up(struct exit_sums *s, struct sonde_history *history, struct error *err)
 {
-	struct pass p = {.sums = s, .history = history, .strips.history = history};
+	struct pass p = {.sums = s, .history = history, .cache.history = history};
 	int ret = 0;
 
 	p.parts.nr_cells = PART_NR_CELLS;
@@ -351,7 +352,7 @@ static int sum_up(struct exit_sums *s, struct sonde_history *history, struct err
 	if (!p.no_memory && !ret)
 		sum_parts(s, &p.parts);
 	keyed_release(&p.parts);
-	strips_release(&p.strips);
+	interval_cache_release(&p.cache);
 	free(p.cpus);
 	free(p.tasks);
 	free(p.idle);

@@ -39,7 +39,8 @@ static int tell_physical(struct piece *piece, attr_t runs)
 	int ret = 0;
 
 	while (run.from < piece->to && !ret && !*piece->stop) {
-		ret = strip_list(&piece->users->strips, runs, run.from, piece->to, &run.list);
+		ret = interval_cache_list(&piece->users->cache, runs, run.from, piece->to,
+					  &run.list);
 		if (ret)
 			return ret;
 		run.to = run.list.begins[run.list.nr];
@@ -102,9 +103,9 @@ static bool step_out(const struct sonde_interval *i, void *data)
 	}
 	off.from = outer.from;
 	off.to = outer.to;
-	piece->ret =
-		strip_walk(&off.users->strips, off.users->history->cpu_attrs[off.row][CPU_STATE],
-			   off.from, off.to, step_out_off, &off);
+	piece->ret = interval_cache_walk(&off.users->cache,
+					 off.users->history->cpu_attrs[off.row][CPU_STATE],
+					 off.from, off.to, step_out_off, &off);
 	if (!piece->ret)
 		piece->ret = off.ret;
 	return !piece->ret && !*piece->stop;
@@ -122,8 +123,8 @@ static int follow(struct piece *piece)
 	}
 	if (piece->machine == 0)
 		return tell_physical(piece, history->cpu_attrs[row][CPU_RUNS]);
-	ret = strip_walk(&piece->users->strips, history->cpu_attrs[row][CPU_ON], piece->from,
-			 piece->to, step_out, piece);
+	ret = interval_cache_walk(&piece->users->cache, history->cpu_attrs[row][CPU_ON],
+				  piece->from, piece->to, step_out, piece);
 	return ret ? ret : piece->ret;
 }
 
@@ -244,10 +245,10 @@ static int when_on(struct cpu_users *u, attr_t state, struct sonde_interval off,
 	while (!ret && is_off(&before)) {
 		off = before;
 		*at = off.begin - 1;
-		ret = strip_at(&u->strips, state, *at, &before);
+		ret = interval_cache_at(&u->cache, state, *at, &before);
 		if (!ret && before.value == VCPU_WAITING && off.value == VCPU_PREEMPTED) {
 			*at = off.end;
-			ret = strip_at(&u->strips, state, *at, &before);
+			ret = interval_cache_at(&u->cache, state, *at, &before);
 			break;
 		}
 	}
@@ -258,12 +259,12 @@ int cpu_users_parent_cpu(struct cpu_users *u, int64_t vcpu, ns_t t)
 {
 	const attr_t *attrs = vcpu < 0 ? NULL : u->history->cpu_attrs[vcpu];
 	struct sonde_interval i;
-	int ret = attrs ? strip_at(&u->strips, attrs[CPU_STATE], t, &i) : -ENOENT;
+	int ret = attrs ? interval_cache_at(&u->cache, attrs[CPU_STATE], t, &i) : -ENOENT;
 
 	if (!ret && i.value != VCPU_ON_CPU)
 		ret = when_on(u, attrs[CPU_STATE], i, &t);
 	if (!ret)
-		ret = strip_at(&u->strips, attrs[CPU_ON], t, &i);
+		ret = interval_cache_at(&u->cache, attrs[CPU_ON], t, &i);
 	if (ret == -ENOMEM)
 		return ret;
 	return ret || !i.value ? -1 : (int)i.value - 1;
@@ -286,7 +287,7 @@ int cpu_users_hold(struct cpu_users *u, ns_t begin, ns_t end)
 		attr_t runs = physical_runs(u->history, row);
 
 		if (runs != ATTR_NONE)
-			ret = strip_hold(&u->strips, runs, begin, end);
+			ret = interval_cache_hold(&u->cache, runs, begin, end);
 	}
 	return ret;
 }
@@ -297,7 +298,7 @@ ns_t cpu_users_held(struct cpu_users *u, ns_t begin)
 
 	for (int64_t row = 0; row < sonde_nr_cpus(u->history); row++) {
 		attr_t runs = physical_runs(u->history, row);
-		ns_t end = runs == ATTR_NONE ? NS_MAX : strip_held(&u->strips, runs, begin);
+		ns_t end = runs == ATTR_NONE ? NS_MAX : interval_cache_held(&u->cache, runs, begin);
 
 		held = end < held ? end : held;
 	}
@@ -310,7 +311,7 @@ static int make(struct cpu_users *u, struct sonde_history *history)
 
 	if (ret)
 		return ret;
-	u->history = u->strips.history = history;
+	u->history = u->cache.history = history;
 	if (use_sums_init(&u->sums, u->culprits))
 		return -ENOMEM;
 	u->parents = calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*u->parents));
@@ -329,7 +330,7 @@ static void release(struct kept *kept)
 {
 	struct cpu_users *u = (struct cpu_users *)kept;
 
-	strips_release(&u->strips);
+	interval_cache_release(&u->cache);
 	free(u->parents);
 	use_sums_release(&u->sums);
 	free(u);

@@ -18,7 +18,7 @@
 struct cpu_users {
 	struct kept kept;
 	struct sonde_history *history;
-	struct strips strips;
+	struct interval_cache cache;
 	int *parents; /* owned, per machine: the one that it runs in */
 	const struct culprits *culprits;
 	struct use_sums sums; /* of cpu_users_sum() */
@@ -34,8 +34,8 @@ struct cpu_user {
 /* The same, many at a time: intervals of the physical CPU's `runs` that cover [from, to), of which
  * only the first and the last may stick out. */
 struct cpu_run {
-	int64_t on;		/* CPU row of the physical CPU, -1 unknown */
-	struct strip_list list; /* the value is a context's row + 1, 0 unknown */
+	int64_t on;		   /* CPU row of the physical CPU, -1 unknown */
+	struct interval_list list; /* the value is a context's row + 1, 0 unknown */
 	ns_t from, to;
 	bool is_last; /* that is all for now that is asked of this CPU */
 };

@@ -7,22 +7,22 @@
 
 #define SLOTS_MIN 32
 
-static void take_slot(struct tally *t, uint32_t at)
+static void take_slot(struct culprit_sums *t, uint32_t at)
 {
-	struct tally_part *part = &t->parts[at];
-	uint32_t i = tally_home(t, part->key);
+	struct culprit_sum *part = &t->parts[at];
+	uint32_t i = culprit_sums_home(t, part->key);
 
 	while (t->slots[i].key)
 		i = (i + 1) & (t->nr_slots - 1);
-	t->slots[i] = (struct tally_slot){part->key, at};
+	t->slots[i] = (struct culprit_sums_slot){part->key, at};
 	part->slot = i;
 }
 
 /* Twice the slots, or the first ones. */
-static bool grow_slots(struct tally *t)
+static bool grow_slots(struct culprit_sums *t)
 {
 	uint32_t nr_slots = t->nr_slots ? t->nr_slots * 2 : SLOTS_MIN;
-	struct tally_slot *slots = calloc(nr_slots, sizeof(*slots));
+	struct culprit_sums_slot *slots = calloc(nr_slots, sizeof(*slots));
 
 	if (!slots)
 		return false;
@@ -36,27 +36,27 @@ static bool grow_slots(struct tally *t)
 	return true;
 }
 
-struct tally_part *tally_new_part(struct tally *t, uint64_t key)
+struct culprit_sum *culprit_sums_new(struct culprit_sums *t, uint64_t key)
 {
 	if (t->nr >= t->nr_slots / 2 && !grow_slots(t))
 		return NULL;
 	if (!room_for_one(&t->parts, t->nr, &t->room))
 		return NULL;
-	t->parts[t->nr] = (struct tally_part){.key = key, .met = NS_MAX};
+	t->parts[t->nr] = (struct culprit_sum){.key = key, .met = NS_MAX};
 	take_slot(t, t->nr);
 	return &t->parts[t->nr++];
 }
 
-void tally_clear(struct tally *t)
+void culprit_sums_clear(struct culprit_sums *t)
 {
 	for (uint32_t i = 0; i < t->nr; i++)
 		t->slots[t->parts[i].slot].key = 0;
 	t->nr = 0;
 }
 
-void tally_release(struct tally *t)
+void culprit_sums_release(struct culprit_sums *t)
 {
 	free(t->parts);
 	free(t->slots);
-	*t = (struct tally){0};
+	*t = (struct culprit_sums){0};
 }

@@ -192,8 +192,8 @@ static int vcpu_row(struct sonde_rows *out, struct cpu_users *users,
 	ns_t unknown_ns;
 	struct sonde_machine m;
 	struct sonde_cpu cpu;
-	int ret = strip_scan(&users->strips, history->cpu_attrs[vcpu][CPU_STATE], begin, end,
-			     add_state, &sums);
+	int ret = interval_cache_scan(&users->cache, history->cpu_attrs[vcpu][CPU_STATE], begin,
+				      end, add_state, &sums);
 
 	if (ret)
 		return ret;

@@ -23,7 +23,7 @@ struct scan {
  * is not the same. */
 static bool known_at(struct scan *s, attr_t attr, ns_t t, struct sonde_interval *out)
 {
-	int ret = strip_at(&s->users->strips, attr, t, out);
+	int ret = interval_cache_at(&s->users->cache, attr, t, out);
 
 	if (ret == -ENOMEM)
 		s->ret = ret;
@@ -143,7 +143,7 @@ static int scan_vcpus(struct scan *s)
 		if (state == ATTR_NONE)
 			continue;
 		set_vcpu(s, row);
-		ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
+		ret = interval_cache_scan(&s->users->cache, state, s->begin, s->end, each_state, s);
 	}
 	return ret ? ret : s->ret;
 }
@@ -186,8 +186,8 @@ int preemption_parts_of(struct sonde_history *history, int64_t vcpu, ns_t begin,
 	if (ret)
 		return ret;
 	set_vcpu(&s, vcpu);
-	return strip_scan(&s.users->strips, history->cpu_attrs[vcpu][CPU_STATE], begin, end,
-			  each_state, &s);
+	return interval_cache_scan(&s.users->cache, history->cpu_attrs[vcpu][CPU_STATE], begin, end,
+				   each_state, &s);
 }
 
 /* ---- with what ran ------------------------------------------------------------------------- */

@@ -52,9 +52,9 @@ static bool each_state(const struct sonde_interval *i, void *data)
 	one.from = i->begin > w->from ? i->begin : w->from;
 	one.to = i->end < w->to ? i->end : w->to;
 	if (i->value == VCPU_ON_CPU && w->parent)
-		w->ret =
-			strip_walk(&w->users->strips, w->users->history->cpu_attrs[w->vcpu][CPU_ON],
-				   one.from, one.to, step_out, &one);
+		w->ret = interval_cache_walk(&w->users->cache,
+					     w->users->history->cpu_attrs[w->vcpu][CPU_ON],
+					     one.from, one.to, step_out, &one);
 	else
 		w->ret = add(w->out, i->value == VCPU_PREEMPTED ? w->vcpu : -1, one.from, one.to);
 	if (!w->ret)
@@ -76,8 +76,8 @@ static int follow(const struct walk *inner, unsigned machine, int number, ns_t f
 	    history->cpu_attrs[w.vcpu][CPU_STATE] == ATTR_NONE)
 		return add(w.out, -1, from, to);
 	w.parent = (unsigned)w.users->parents[machine];
-	ret = strip_walk(&w.users->strips, history->cpu_attrs[w.vcpu][CPU_STATE], from, to,
-			 each_state, &w);
+	ret = interval_cache_walk(&w.users->cache, history->cpu_attrs[w.vcpu][CPU_STATE], from, to,
+				  each_state, &w);
 	return ret ? ret : w.ret;
 }
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many strips, of at least 12 KB each, there are at most of what is not held. */
-#define TRACK_STRIPS 1024
+/* So many blocks of intervals, of at least 12 KB each, there are at most of what is not held. */
+#define CACHED_TRACKS_MAX 1024
 
 enum which { STATE, WAKER, NR_WHICH };
 static const char *const names[NR_WHICH] = {"state", "waker"};
@@ -31,7 +31,7 @@ struct thread_tracks {
 	struct block *blocks[TRACK_BLOCKS]; /* each owned */
 	unsigned nr_blocks;
 	bool full;
-	struct strips strips; /* of what is not held */
+	struct interval_cache cache; /* of what is not held */
 };
 
 static void forget(struct thread_tracks *k)
@@ -60,7 +60,7 @@ static struct thread_tracks *make(struct sonde_history *history)
 
 	if (!k)
 		return NULL;
-	k->history = k->strips.history = history;
+	k->history = k->cache.history = history;
 	k->threads = calloc((size_t)sonde_nr_threads(history) + 1, sizeof(*k->threads));
 	if (k->threads) {
 		kept_set(history, &kind, &k->kept);
@@ -89,21 +89,21 @@ int thread_tracks_get(struct thread_tracks **out, struct sonde_history *history,
 	return 0;
 }
 
-/* Tracks in strips begin anew. */
-static void forget_strips(struct thread_tracks *k)
+/* Tracks in the cache begin anew. */
+static void forget_blocks(struct thread_tracks *k)
 {
-	for (int64_t row = 0; k->strips.nr && row < sonde_nr_threads(k->history); row++) {
+	for (int64_t row = 0; k->cache.nr && row < sonde_nr_threads(k->history); row++) {
 		for (unsigned which = 0; which < NR_WHICH; which++)
 			k->threads[row][which].known &= k->threads[row][which].is_held;
 	}
-	strips_release(&k->strips);
-	k->strips.history = k->history;
+	interval_cache_release(&k->cache);
+	k->cache.history = k->history;
 }
 
 void thread_tracks_put(struct thread_tracks *k)
 {
 	if (k)
-		forget_strips(k);
+		forget_blocks(k);
 }
 
 /* ---- what is held -------------------------------------------------------------------------- */
@@ -132,7 +132,7 @@ static bool fits(struct thread_tracks *k, struct block *b, struct track *track)
 		       TRACK_BLOCK - b->nr, &nr) ||
 	    !nr || begins[nr] < k->end)
 		return false;
-	track->list = (struct strip_list){begins, values, nr};
+	track->list = (struct interval_list){begins, values, nr};
 	b->nr += nr + 1;
 	return true;
 }
@@ -166,15 +166,15 @@ static int at(struct thread_tracks *k, int64_t thread, enum which which, ns_t t,
 	      struct sonde_interval *out)
 {
 	struct thread_track *one;
-	const struct strip_list *l;
+	const struct interval_list *l;
 
-	if (k->strips.nr >= TRACK_STRIPS)
-		forget_strips(k);
+	if (k->cache.nr >= CACHED_TRACKS_MAX)
+		forget_blocks(k);
 	one = get(k, thread, which);
 	l = &one->track.list;
 	if (one->is_held && (t < l->begins[0] || t >= l->begins[l->nr]))
-		return strip_at(&k->strips, one->track.attr, t, out);
-	return track_at(&one->track, &k->strips, t, out);
+		return interval_cache_at(&k->cache, one->track.attr, t, out);
+	return track_at(&one->track, &k->cache, t, out);
 }
 
 int thread_state_at(struct thread_tracks *k, int64_t thread, ns_t t, struct sonde_interval *out)
@@ -191,8 +191,8 @@ int thread_states_scan(struct thread_tracks *k, int64_t thread,
 		       bool (*each)(const struct sonde_interval *i, void *data), void *data)
 {
 	const struct thread_track *one = get(k, thread, STATE);
-	const struct strip_list *l = &one->track.list;
-	struct strips own = {.history = k->history};
+	const struct interval_list *l = &one->track.list;
+	struct interval_cache own = {.history = k->history};
 	int ret;
 
 	if (one->track.attr == ATTR_NONE)
@@ -206,7 +206,7 @@ int thread_states_scan(struct thread_tracks *k, int64_t thread,
 		}
 		return 0;
 	}
-	ret = strip_scan(&own, one->track.attr, k->begin, k->end, each, data);
-	strips_release(&own);
+	ret = interval_cache_scan(&own, one->track.attr, k->begin, k->end, each, data);
+	interval_cache_release(&own);
 	return ret;
 }

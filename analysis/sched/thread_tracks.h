@@ -6,7 +6,7 @@
 
 /*
  * States of threads, and who woke them, in a window: for who asks about very many threads, for whom
- * cpu_users' strips have no room.
+ * cpu_users' cache has no room.
  *
  * A history keeps what was read of the window asked for last, as long as it is no more than
  * TRACK_BLOCKS blocks of TRACK_BLOCK intervals (12 bytes each).  Of a thread with more of them than
@@ -25,7 +25,7 @@ int thread_tracks_get(struct thread_tracks **out, struct sonde_history *history,
 void thread_tracks_put(struct thread_tracks *k); /* NULL: nothing */
 
 /* The interval of the `state` or of the `waker` of a thread that there is which holds @t, which
- * need not be in the window; what strip_at() returns. */
+ * need not be in the window; what interval_cache_at() returns. */
 int thread_state_at(struct thread_tracks *k, int64_t thread, ns_t t, struct sonde_interval *out);
 int thread_waker_at(struct thread_tracks *k, int64_t thread, ns_t t, struct sonde_interval *out);
 

@@ -27,8 +27,8 @@ struct sums {
 	struct thread_waits *w;
 	struct sonde_history *history;
 	struct cpu_users *users;
-	struct tally *threads;	 /* owned, by row: what each one's waits were made of */
-	struct sort_item *order; /* owned: of one thread's parts */
+	struct culprit_sums *threads; /* owned, by row: what each one's waits were made of */
+	struct sort_item *order;      /* owned: of one thread's parts */
 	size_t order_room;
 	ns_t long_ns;  /* so long is one of the longest */
 	ns_t from;     /* of the part of the window at hand */
@@ -65,7 +65,8 @@ static ns_t find_long(const struct thread_waits *w)
 }
 
 /* Of one of the longest waits. */
-static int keep_parts(const struct swept_wait *swept, const struct tally *tally, void *data)
+static int keep_parts(const struct swept_wait *swept, const struct culprit_sums *culprits,
+		      void *data)
 {
 	struct thread_waits *w = ((struct sums *)data)->w;
 	struct thread_wait *wait = &w->list[swept->id];
@@ -73,13 +74,14 @@ static int keep_parts(const struct swept_wait *swept, const struct tally *tally,
 	if (w->nr_parts >= WAIT_PARTS_MAX)
 		return 0;
 	wait->parts = (uint32_t)w->nr_parts;
-	for (uint32_t i = 0; i < tally->nr && i < WAIT_PARTS_EACH; i++) {
-		const struct tally_part *part = &tally->parts[i];
+	for (uint32_t i = 0; i < culprits->nr && i < WAIT_PARTS_EACH; i++) {
+		const struct culprit_sum *part = &culprits->parts[i];
 
 		if (!room_for_one(&w->parts, w->nr_parts, &w->parts_room))
 			return -ENOMEM;
-		w->parts[w->nr_parts++] = (struct wait_part){
-			tally_culprit(part), (int32_t)tally_on(part), part->use.time_ns};
+		w->parts[w->nr_parts++] =
+			(struct wait_part){culprit_sums_culprit(part),
+					   (int32_t)culprit_sums_on(part), part->use.time_ns};
 	}
 	wait->nr_parts = (uint32_t)w->nr_parts - wait->parts;
 	return 0;
@@ -151,27 +153,27 @@ static int sum_window(struct sums *s, ns_t from, ns_t to)
 }
 
 /* Adds what a culprit had on one more CPU. */
-static void add_part(struct cpu_use *use, const struct tally_part *part)
+static void add_part(struct cpu_use *use, const struct culprit_sum *part)
 {
 	const struct use_sum *more = &part->use;
 
-	use->several_cpus |= use->on != tally_on(part);
+	use->several_cpus |= use->on != culprit_sums_on(part);
 	use->count += more->count;
 	use->time_ns += more->time_ns;
 	if (more->longest_ns > use->longest_ns ||
 	    (more->longest_ns == use->longest_ns && more->longest_at < use->longest_at)) {
 		use->longest_ns = more->longest_ns;
 		use->longest_at = more->longest_at;
-		use->on = tally_on(part);
+		use->on = culprit_sums_on(part);
 	}
 }
 
 /* The use by the part's culprit of the thread whose first one is @first; NULL: no memory.
  * @by_culprit: where its last one is. */
 static struct cpu_use *use_of(struct thread_waits *w, size_t first, size_t *by_culprit,
-			      const struct tally_part *part)
+			      const struct culprit_sum *part)
 {
-	uint32_t culprit = tally_culprit(part);
+	uint32_t culprit = culprit_sums_culprit(part);
 	size_t *at = &by_culprit[culprit];
 
 	if (*at >= first && *at < w->nr_uses && w->uses[*at].number == culprit)
@@ -179,34 +181,34 @@ static struct cpu_use *use_of(struct thread_waits *w, size_t first, size_t *by_c
 	if (!room_for_one(&w->uses, w->nr_uses, &w->uses_room))
 		return NULL;
 	*at = w->nr_uses++;
-	w->uses[*at] = (struct cpu_use){.on = tally_on(part), .number = culprit};
+	w->uses[*at] = (struct cpu_use){.on = culprit_sums_on(part), .number = culprit};
 	return &w->uses[*at];
 }
 
 /* In the order in which they were met: waits came CPU by CPU, not in the order of time. */
-static bool sort_parts(struct sums *s, const struct tally *tally)
+static bool sort_parts(struct sums *s, const struct culprit_sums *culprits)
 {
-	while (s->order_room < 2 * (size_t)tally->nr) { /* key_sort() wants room, too */
+	while (s->order_room < 2 * (size_t)culprits->nr) { /* key_sort() wants room, too */
 		if (!grow_array(&s->order, &s->order_room, sizeof(*s->order)))
 			return false;
 	}
-	for (uint32_t i = 0; i < tally->nr; i++)
-		s->order[i] = (struct sort_item){sort_key(tally->parts[i].met), i};
-	key_sort(s->order, tally->nr);
+	for (uint32_t i = 0; i < culprits->nr; i++)
+		s->order[i] = (struct sort_item){sort_key(culprits->parts[i].met), i};
+	key_sort(s->order, culprits->nr);
 	return true;
 }
 
 /* Keeps what a thread's waits were made of, in the order in which each culprit was met. */
 static int keep_thread(struct sums *s, int64_t row, size_t *by_culprit)
 {
-	const struct tally *tally = &s->threads[row];
+	const struct culprit_sums *culprits = &s->threads[row];
 	struct waiter *waiter = &s->w->waiters[row];
 
 	waiter->first = s->w->nr_uses;
-	if (!sort_parts(s, tally))
+	if (!sort_parts(s, culprits))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < tally->nr; i++) {
-		const struct tally_part *part = &tally->parts[s->order[i].at];
+	for (uint32_t i = 0; i < culprits->nr; i++) {
+		const struct culprit_sum *part = &culprits->parts[s->order[i].at];
 		struct cpu_use *use = use_of(s->w, waiter->first, by_culprit, part);
 
 		if (!use)
@@ -264,7 +266,7 @@ static int sum_up(struct sums *s)
 static void release_sums(struct sums *s)
 {
 	for (int64_t row = 0; s->threads && row < sonde_nr_threads(s->history); row++)
-		tally_release(&s->threads[row]);
+		culprit_sums_release(&s->threads[row]);
 	free(s->threads);
 	free(s->order);
 }

@@ -166,7 +166,7 @@ static enum share share_of_kvm(struct scan *s, ns_t t)
 
 	if (t >= s->rest.begin && t < s->rest.end)
 		return s->kvm;
-	rests = !strip_at(&s->users->strips, woken, t, &s->rest) && !s->rest.value &&
+	rests = !interval_cache_at(&s->users->cache, woken, t, &s->rest) && !s->rest.value &&
 		s->rest.begin > sonde_history_begin(s->history);
 	s->kvm = rests ? SHARE_HALTING : SHARE_KVM;
 	return s->kvm;
@@ -238,8 +238,8 @@ static enum share share_of_wait(struct scan *s, ns_t t)
 	struct sonde_interval i;
 	struct sonde_wake wake;
 
-	if (strip_at(&s->users->strips, woken, t, &i) || i.value ||
-	    strip_at(&s->users->strips, woken, i.end, &i) ||
+	if (interval_cache_at(&s->users->cache, woken, t, &i) || i.value ||
+	    interval_cache_at(&s->users->cache, woken, i.end, &i) ||
 	    sonde_wake_get(s->history, (int64_t)i.value - 1, &wake))
 		return SHARE_WAIT;
 	return shares[wake.cause];
@@ -341,7 +341,7 @@ static int add_vcpu(struct sonde_rows *out, struct scan *s, int64_t vcpu)
 	forget_kinds(s);
 	ret = add_preemptions(s);
 	if (!ret)
-		ret = strip_scan(&s->users->strips, state, s->begin, s->end, each_state, s);
+		ret = interval_cache_scan(&s->users->cache, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);
 	rows_add(out, row);

@@ -10,16 +10,16 @@
 
 struct sweep {
 	struct cpu_users *users;
-	int (*done)(const struct swept_wait *wait, const struct tally *tally, void *data);
+	int (*done)(const struct swept_wait *wait, const struct culprit_sums *culprits, void *data);
 	void *data;
 	struct use_sums segment; /* since somebody began to wait last, on one physical CPU */
 	uint32_t first_who;	 /* in it */
 	int64_t on;
 	struct sweeping {
 		const struct swept_wait *wait;
-		uint32_t last_who;   /* of the piece that was added last: culprits.who */
-		struct tally *sum;   /* that it is added to: the wait's, or .alone */
-		struct tally *alone; /* owned; NULL: none that is told has stood here */
+		uint32_t last_who;	    /* of the piece that was added last: culprits.who */
+		struct culprit_sums *sum;   /* that it is added to: the wait's, or .alone */
+		struct culprit_sums *alone; /* owned; NULL: none that is told has stood here */
 	} * now; /* owned: those who wait, and behind them what the next ones will use */
 	size_t nr_now, nr_made, room;
 	const struct swept_wait *waits;
@@ -65,12 +65,12 @@ static int tell_wait(struct sweep *s, const struct sweeping *w)
 	int ret = s->done(w->wait, w->alone, s->data);
 
 	for (uint32_t i = 0; i < w->alone->nr && !ret; i++) {
-		const struct tally_part *part = &w->alone->parts[i];
+		const struct culprit_sum *part = &w->alone->parts[i];
 
-		if (!tally_add(w->wait->sum, part->key, &part->use, part->met))
+		if (!culprit_sums_add(w->wait->sum, part->key, &part->use, part->met))
 			ret = -ENOMEM;
 	}
-	tally_clear(w->alone);
+	culprit_sums_clear(w->alone);
 	return ret;
 }
 
@@ -106,8 +106,8 @@ static void add_segment(struct sweep *s, struct sweeping *w)
 	const struct use_sums segment = s->segment;
 	const struct use_met *end = segment.met + segment.nr;
 	unsigned goes_on = w->last_who == s->first_who; /* with the stretch that the wait was in */
-	uint64_t base = tally_key(s->on, 0);
-	struct tally *sum = w->sum;
+	uint64_t base = culprit_sums_key(s->on, 0);
+	struct culprit_sums *sum = w->sum;
 	struct use_sum *first;
 
 	if (!segment.nr)
@@ -115,7 +115,7 @@ static void add_segment(struct sweep *s, struct sweeping *w)
 	first = &segment.uses[segment.met->number];
 	first->count -= goes_on;
 	for (const struct use_met *met = segment.met; met < end; met++) {
-		if (!tally_add(sum, base + met->number, &segment.uses[met->number], met->at))
+		if (!culprit_sums_add(sum, base + met->number, &segment.uses[met->number], met->at))
 			s->ret = -ENOMEM;
 	}
 	first->count += goes_on;
@@ -153,7 +153,7 @@ static void add_piece(struct sweep *s, struct sweeping *w, const struct cpu_run 
 
 	if (length <= 0)
 		return;
-	if (!tally_add(w->sum, tally_key(s->on, number), &use, at))
+	if (!culprit_sums_add(w->sum, culprit_sums_key(s->on, number), &use, at))
 		s->ret = -ENOMEM;
 	w->last_who = who;
 }
@@ -317,7 +317,8 @@ static int sweep_in_parts(struct sweep *s, struct sort_item *all, size_t nr)
 }
 
 int wait_sweep(struct cpu_users *users, const struct swept_wait *waits, size_t nr,
-	       int (*done)(const struct swept_wait *wait, const struct tally *tally, void *data),
+	       int (*done)(const struct swept_wait *wait, const struct culprit_sums *culprits,
+			   void *data),
 	       void *data)
 {
 	struct sweep s = {.users = users, .waits = waits, .done = done, .data = data};
@@ -332,7 +333,7 @@ int wait_sweep(struct cpu_users *users, const struct swept_wait *waits, size_t n
 	}
 	for (size_t i = 0; i < s.nr_made; i++) {
 		if (s.now[i].alone)
-			tally_release(s.now[i].alone);
+			culprit_sums_release(s.now[i].alone);
 		free(s.now[i].alone);
 	}
 	free(s.now);

@@ -15,16 +15,18 @@
 struct swept_wait {
 	ns_t from, to;
 	unsigned machine;
-	int cpu;	   /* its number there, negative: not known */
-	uint32_t id;	   /* the caller's */
-	bool told;	   /* by itself, too */
-	struct tally *sum; /* what was met in it is added to this; several waits may share it */
+	int cpu;     /* its number there, negative: not known */
+	uint32_t id; /* the caller's */
+	bool told;   /* by itself, too */
+	struct culprit_sums
+		*sum; /* what was met in it is added to this; several waits may share it */
 };
 
 /* Calls @done at the end of each of the waits that are told with what was met in it; it returns 0,
  * or -errno to stop. Waits are gone through CPU by CPU.  0, -errno. */
 int wait_sweep(struct cpu_users *users, const struct swept_wait *waits, size_t nr,
-	       int (*done)(const struct swept_wait *wait, const struct tally *tally, void *data),
+	       int (*done)(const struct swept_wait *wait, const struct culprit_sums *culprits,
+			   void *data),
 	       void *data);
 
 #endif

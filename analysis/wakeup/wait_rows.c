@@ -18,7 +18,7 @@ static int scan_vcpus(struct sonde_history *history, ns_t begin, ns_t end,
 	int ret = cpu_users_get(&users, history);
 
 	for (int64_t vcpu = 0; vcpu < sonde_nr_cpus(history) && !ret && !*no_memory; vcpu++)
-		ret = waits_scan(&users->strips, vcpu, begin, end, each, data);
+		ret = waits_scan(&users->cache, vcpu, begin, end, each, data);
 	if (*no_memory)
 		return fail(err, -ENOMEM, "out of memory");
 	return ret ? fail(err, ret, "cannot read a vCPU's waits: %s", strerror(-ret)) : 0;

@@ -8,7 +8,7 @@
 #include "base/grow.h"
 
 struct scan {
-	struct strips *strips;
+	struct interval_cache *cache;
 	int64_t vcpu;
 	ns_t begin, end;
 	struct wait w; /* seen to begin; complete when what comes after it is known */
@@ -92,7 +92,7 @@ static bool each_thread_state(const struct sonde_interval *i, void *data)
 /* Before the first that was seen of a vCPU it may have been anything. */
 static bool is_wait(const struct scan *s)
 {
-	return !s->w.polled || s->w.begin > sonde_history_begin(s->strips->history);
+	return !s->w.polled || s->w.begin > sonde_history_begin(s->cache->history);
 }
 
 /* A vCPU's state is not known where nothing is known of the CPU that it is on either, as of a
@@ -101,7 +101,7 @@ static bool is_wait(const struct scan *s)
 static bool has_losses(struct scan *s)
 {
 	if (!s->losses.list)
-		s->ret = losses_init(&s->losses, s->strips->history, s->host);
+		s->ret = losses_init(&s->losses, s->cache->history, s->host);
 	return !s->ret &&
 	       losses_touch(&s->losses, s->w.polled ? s->w.begin : s->w.woken, s->w.entry);
 }
@@ -117,7 +117,7 @@ static void look(struct scan *s, attr_t attr,
 	w->asleep = w->woken = w->ran = w->entry;
 	w->time_ns = s->on_cpu_ns = 0;
 	w->unseen = s->begins_unseen = false;
-	s->ret = strip_walk(s->strips, attr, w->begin, w->entry + w->ended, state, s);
+	s->ret = interval_cache_walk(s->cache, attr, w->begin, w->entry + w->ended, state, s);
 }
 
 static void emit(struct scan *s, uint32_t value)
@@ -126,8 +126,8 @@ static void emit(struct scan *s, uint32_t value)
 
 	s->pending = false;
 	w->wake = (int64_t)value - 1;
-	w->ended = w->wake >= 0 && !query_wake_is_loss(s->strips->history, w->wake);
-	look(s, s->strips->history->cpu_attrs[s->vcpu][CPU_STATE], each_state);
+	w->ended = w->wake >= 0 && !query_wake_is_loss(s->cache->history, w->wake);
+	look(s, s->cache->history->cpu_attrs[s->vcpu][CPU_STATE], each_state);
 	if (w->unseen && !s->ret && !has_losses(s) && s->thread != ATTR_NONE)
 		look(s, s->thread, each_thread_state);
 	/* Where its state is not even known when it is seen first, what is seen may be its
@@ -137,7 +137,7 @@ static void emit(struct scan *s, uint32_t value)
 		w->time_ns = s->on_cpu_ns;
 	else if (w->no_thread)
 		w->ran = w->woken;
-	if (w->polled && query_cell(s->strips->history, QUERY_WAKE, w->wake, 1) == WAKE_NONE)
+	if (w->polled && query_cell(s->cache->history, QUERY_WAKE, w->wake, 1) == WAKE_NONE)
 		return;
 	/* Without its thread nothing tells whether it slept. */
 	if (w->polled && w->no_thread)
@@ -181,7 +181,7 @@ static bool each_woken(const struct sonde_interval *i, void *data)
 
 static int scan(struct scan *s)
 {
-	attr_t woken = s->strips->history->cpu_attrs[s->vcpu][CPU_WOKEN];
+	attr_t woken = s->cache->history->cpu_attrs[s->vcpu][CPU_WOKEN];
 	struct sonde_interval next = {0};
 	struct sonde_machine m = {0};
 	struct sonde_cpu cpu;
@@ -189,16 +189,16 @@ static int scan(struct scan *s)
 
 	if (woken == ATTR_NONE)
 		return 0;
-	s->no_thread = sonde_cpu_get(s->strips->history, s->vcpu, &cpu) || cpu.host_thread < 0;
-	s->host = s->no_thread || sonde_machine_get(s->strips->history, cpu.machine, &m) ? 0
-											 : m.parent;
+	s->no_thread = sonde_cpu_get(s->cache->history, s->vcpu, &cpu) || cpu.host_thread < 0;
+	s->host = s->no_thread || sonde_machine_get(s->cache->history, cpu.machine, &m) ? 0
+											: m.parent;
 	s->thread = s->no_thread
 			    ? ATTR_NONE
-			    : sonde_attr_of_thread(s->strips->history, cpu.host_thread, "state");
-	ret = strip_scan(s->strips, woken, s->begin, s->end, each_woken, s);
+			    : sonde_attr_of_thread(s->cache->history, cpu.host_thread, "state");
+	ret = interval_cache_scan(s->cache, woken, s->begin, s->end, each_woken, s);
 	if (!ret && s->pending && !s->stop) {
-		if (s->w.entry < sonde_history_end(s->strips->history))
-			ret = strip_at(s->strips, woken, s->w.entry, &next);
+		if (s->w.entry < sonde_history_end(s->cache->history))
+			ret = interval_cache_at(s->cache, woken, s->w.entry, &next);
 		emit(s, next.value);
 	}
 	losses_release(&s->losses);
@@ -251,15 +251,15 @@ static void tell_kept(const struct waits *w, const struct waits_of *of,
 	}
 }
 
-int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
+int waits_scan(struct interval_cache *cache, int64_t vcpu, ns_t begin, ns_t end,
 	       bool (*each)(const struct wait *w, void *data), void *data)
 {
-	struct scan s = {.strips = strips, .vcpu = vcpu, .begin = begin, .end = end};
-	struct waits *kept = waits_of_window(strips->history, begin, end);
+	struct scan s = {.cache = cache, .vcpu = vcpu, .begin = begin, .end = end};
+	struct waits *kept = waits_of_window(cache->history, begin, end);
 	size_t first = kept ? kept->nr : 0;
 	int ret;
 
-	query_read_wakes(strips->history);
+	query_read_wakes(cache->history);
 	if (kept && kept->vcpus[vcpu].known) {
 		tell_kept(kept, &kept->vcpus[vcpu], each, data);
 		return 0;

@@ -55,7 +55,7 @@ struct waits {
 
 /* Calls @each for every wait of @vcpu that touches [begin, end), in order; false stops.  One that
  * halted in it, but slept first at @end or later, does not.  @each may not ask for waits itself. */
-int waits_scan(struct strips *strips, int64_t vcpu, ns_t begin, ns_t end,
+int waits_scan(struct interval_cache *cache, int64_t vcpu, ns_t begin, ns_t end,
 	       bool (*each)(const struct wait *w, void *data), void *data);
 
 /* What a wait is put down to: all of "unknown" for one without a known end. */

@@ -20,7 +20,7 @@ struct chain {
 struct scan {
 	struct sonde_history *history;
 	struct cpu_users *users;
-	struct strips *strips; /* its: of CPUs */
+	struct interval_cache *cache; /* its: of CPUs */
 	const struct sonde_context *contexts;
 	const struct sonde_thread *threads;
 	int64_t nr_contexts, nr_threads;
@@ -132,7 +132,7 @@ static bool is_hidden(struct scan *s, ns_t from, ns_t to)
 	bool hidden = false;
 
 	if (state != ATTR_NONE && from < to && !s->ret)
-		s->ret = strip_walk(s->strips, state, from, to, each_state, &hidden);
+		s->ret = interval_cache_walk(s->cache, state, from, to, each_state, &hidden);
 	return hidden;
 }
 
@@ -158,12 +158,12 @@ static bool find_thread(struct scan *s, struct wakeup *w)
 	struct sonde_interval task, awake, state;
 	ns_t t = w->wait->entry;
 
-	if (track_at(&s->task, s->strips, t, &task))
+	if (track_at(&s->task, s->cache, t, &task))
 		return true;
 	if (!task.value && s->traced)
 		return !has_losses(s, t, task.end);
-	if (!is_idle(s, task.value) || strip_at(s->strips, woken, t, &awake) ||
-	    task.end >= awake.end || track_at(&s->task, s->strips, task.end, &task))
+	if (!is_idle(s, task.value) || interval_cache_at(s->cache, woken, t, &awake) ||
+	    task.end >= awake.end || track_at(&s->task, s->cache, task.end, &task))
 		return true;
 	if (!task.value && s->traced)
 		return !has_losses(s, task.begin, task.end);
@@ -402,7 +402,7 @@ static bool find_awake(struct scan *s, int64_t thread, ns_t running, ns_t *runna
 	    thread_state_at(s->tracks, thread, state.begin - 1, &before) ||
 	    (before.value != THREAD_SLEEPING && before.value != THREAD_BLOCKED) ||
 	    !woken_by_interrupt(s, thread, state.begin) ||
-	    track_at(&s->task, s->strips, state.begin - 1, &task) || is_idle(s, task.value))
+	    track_at(&s->task, s->cache, state.begin - 1, &task) || is_idle(s, task.value))
 		return false;
 	*runnable = state.begin;
 	return find_handler(s, task.begin, *runnable, h) && !is_hidden(s, h->begin, *runnable);
@@ -431,10 +431,10 @@ static int scan_awake(struct scan *s)
 
 	if (s->task.attr == ATTR_NONE)
 		return 0;
-	ret = track_hold(&s->task, s->strips, s->begin, s->end);
+	ret = track_hold(&s->task, s->cache, s->begin, s->end);
 	end = s->end < end ? s->end : end;
 	while (task.end < end && !ret && !s->ret && !s->stop) {
-		ret = track_at(&s->task, s->strips, task.end, &task);
+		ret = track_at(&s->task, s->cache, task.end, &task);
 		if (!ret && task.begin > s->begin && !is_idle(s, task.value))
 			tell_awake(s, (int64_t)task.value - 1, task.begin);
 	}
@@ -459,7 +459,7 @@ static int scan_level(struct scan *s, unsigned level, ns_t begin, ns_t end, bool
 		s->vcpu = vcpu;
 		s->task = (struct track){.attr = s->history->cpu_attrs[vcpu][CPU_TASK]};
 		ret = s->awake ? scan_awake(s)
-			       : waits_scan(s->strips, vcpu, begin, end, each_wait, s);
+			       : waits_scan(s->cache, vcpu, begin, end, each_wait, s);
 		losses_release(&s->losses);
 		for (unsigned i = 0; i < SONDE_LAYERS_MAX; i++)
 			losses_release(&s->above[i]);
@@ -492,7 +492,7 @@ int wakeups_scan(struct sonde_history *history, bool awake, ns_t begin, ns_t end
 	bool found = true;
 	int ret = read_tables(&s);
 
-	s.strips = ret ? NULL : &s.users->strips;
+	s.cache = ret ? NULL : &s.users->cache;
 	for (unsigned level = 1; found && !ret && !s.stop; level++) {
 		found = false;
 		ret = scan_level(&s, level, begin, end, &found);

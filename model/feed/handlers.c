@@ -245,7 +245,7 @@ static bool on_rename(struct cpu *cpu, const struct event *e)
 
 static bool on_sched_migrate(struct cpu *cpu, const struct event *e)
 {
-	mute_moved(cpu->machine, e);
+	unseen_switch_moved(cpu->machine, e);
 	preempt_moved(cpu->machine, e);
 	return false;
 }

@@ -183,7 +183,7 @@ static void feed_one(struct cpu *cpu, const struct event *e)
 	changed |= leave_guest(cpu, e);
 	if (handle_event(cpu, e) || changed)
 		fuse(cpu);
-	mute_settle(cpu);
+	unseen_switch_settle(cpu);
 	/* Another stream of this CPU goes on where one lost events. */
 	if (unlikely(cpu->lost) && cpu->thread)
 		cpu_forget(cpu);

@@ -19,7 +19,7 @@ static void doubt_queue(struct cpu *cpu)
 	}
 }
 
-void mute_settle(struct cpu *cpu)
+void unseen_switch_settle(struct cpu *cpu)
 {
 	const struct thread *th = cpu->thread;
 
@@ -64,7 +64,7 @@ static bool is_silent(struct machine_state *mc, int64_t number)
 	       !(mc->recorded[number / 8] >> number % 8 & 1);
 }
 
-bool mute_woken(struct thread *th, int64_t number)
+bool unseen_switch_woken(struct thread *th, int64_t number)
 {
 	struct machine_state *mc = th->machine;
 	struct cpu *cpu;
@@ -81,17 +81,17 @@ bool mute_woken(struct thread *th, int64_t number)
 		return th->in_doubt;
 	if (cpu->thread) {
 		cpu->in_doubt = true;
-		mute_settle(cpu);
+		unseen_switch_settle(cpu);
 	}
 	th->in_doubt |= cpu->in_doubt;
 	return th->in_doubt;
 }
 
-void mute_moved(struct machine_state *mc, const struct event *e)
+void unseen_switch_moved(struct machine_state *mc, const struct event *e)
 {
 	struct thread *th = thread_find(mc, (int32_t)e->arg[0]);
 
 	if (!th || th->on || (th->state != THREAD_RUNNABLE && !th->in_doubt))
 		return;
-	thread_set_state(th, mute_woken(th, e->arg[2]) ? THREAD_UNKNOWN : THREAD_RUNNABLE);
+	thread_set_state(th, unseen_switch_woken(th, e->arg[2]) ? THREAD_UNKNOWN : THREAD_RUNNABLE);
 }

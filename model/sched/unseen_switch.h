@@ -20,10 +20,10 @@
  */
 
 /* An event of @cpu has been taken in: drops the thread that is known to have gone, or may have. */
-void mute_settle(struct cpu *cpu);
+void unseen_switch_settle(struct cpu *cpu);
 /* @th is to run on the CPU of that number from now on; true when it is not known whether it waits:
  * that CPU runs a mute thread, or the trace has no event of it. */
-bool mute_woken(struct thread *th, int64_t number);
-void mute_moved(struct machine_state *mc, const struct event *e);
+bool unseen_switch_woken(struct thread *th, int64_t number);
+void unseen_switch_moved(struct machine_state *mc, const struct event *e);
 
 #endif

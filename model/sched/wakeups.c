@@ -77,5 +77,5 @@ void wakeup_event(struct cpu *cpu, const struct event *e)
 	thread_list_again(th);
 	if (th->state != THREAD_RUNNABLE)
 		throttle_queued(th, e->arg[1]);
-	thread_set_state(th, mute_woken(th, e->arg[1]) ? THREAD_UNKNOWN : THREAD_RUNNABLE);
+	thread_set_state(th, unseen_switch_woken(th, e->arg[1]) ? THREAD_UNKNOWN : THREAD_RUNNABLE);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strips against the history that they are read from, what a CPU did against its sums, and rows
+/* The cache of intervals against the history that it is read from, what a CPU did against its sums, and rows
  * against those of a history that was asked for nothing before. */
 #include "tests/unit/unit.h"
 
@@ -16,9 +16,9 @@
 #include "tests/unit/oracle.h"
 #include "tests/unit/small_history_test.h"
 
-/* ---- strips -------------------------------------------------------------------------------- */
+/* ---- the cache -------------------------------------------------------------------------------- */
 
-#define CHANGES (STRIP_ROOM * 30) /* a strip has to grow twice to hold them */
+#define CHANGES (BLOCK_ROOM * 30) /* a block has to grow twice to hold them */
 #define STEP 10
 
 /* The begin of the @i-th interval when they are as uneven as they come: most in a few bursts. */
@@ -39,7 +39,7 @@ static void write_many(char name[static 64], ns_t (*begin)(uint32_t i))
 	attr_t attr;
 	int fd;
 
-	snprintf(name, 64, "/tmp/sonde-strip-XXXXXX");
+	snprintf(name, 64, "/tmp/sonde-block-XXXXXX");
 	fd = mkstemp(name);
 	assert_true(fd >= 0);
 	close(fd);
@@ -50,11 +50,11 @@ static void write_many(char name[static 64], ns_t (*begin)(uint32_t i))
 	assert_int_equal(history_writer_close(w, begin(CHANGES), NULL), 0);
 }
 
-static void is_at(struct strips *s, attr_t attr, ns_t t)
+static void is_at(struct interval_cache *s, attr_t attr, ns_t t)
 {
 	struct sonde_interval i;
 
-	assert_int_equal(strip_at(s, attr, t, &i), 0);
+	assert_int_equal(interval_cache_at(s, attr, t, &i), 0);
 	assert_int_equal(i.value, 1 + t / STEP);
 	assert_int_equal(i.begin, t / STEP * STEP);
 	assert_int_equal(i.end, i.begin + STEP);
@@ -69,7 +69,7 @@ static bool count(const struct sonde_interval *i, void *data)
 }
 
 /* Forwards, backwards, far and near: each time what the history says. */
-static void strips_are_the_history(void **state)
+static void cached_intervals_are_the_history(void **state)
 {
 	static const ns_t at[] = {0,
 				  1,
@@ -86,7 +86,7 @@ static void strips_are_the_history(void **state)
 				  3,
 				  CHANGES / 3};
 	struct sonde_history *many;
-	struct strips s = {0};
+	struct interval_cache s = {0};
 	uint32_t next = 0;
 	char name[64];
 	attr_t attr;
@@ -100,29 +100,30 @@ static void strips_are_the_history(void **state)
 		is_at(&s, attr, at[i] * STEP);
 		is_at(&s, attr, at[i] * STEP + STEP - 1);
 	}
-	assert_int_equal(strip_walk(&s, attr, 0, (ns_t)CHANGES * STEP, count, &next), 0);
+	assert_int_equal(interval_cache_walk(&s, attr, 0, (ns_t)CHANGES * STEP, count, &next), 0);
 	assert_int_equal(next, CHANGES);
-	assert_int_equal(strip_at(&s, attr, (ns_t)CHANGES * STEP, &(struct sonde_interval){0}),
-			 -ERANGE);
-	strips_release(&s);
+	assert_int_equal(
+		interval_cache_at(&s, attr, (ns_t)CHANGES * STEP, &(struct sonde_interval){0}),
+		-ERANGE);
+	interval_cache_release(&s);
 	sonde_history_close(many);
 	unlink(name);
 }
 
 struct scan {
-	struct strips *strips;
+	struct interval_cache *cache;
 	attr_t attr;
 	uint32_t next;
 };
 
-/* Reads elsewhere meanwhile, so that the strip may be filled anew. */
+/* Reads elsewhere meanwhile, so that the block may be filled anew. */
 static bool count_and_jump(const struct sonde_interval *i, void *data)
 {
 	struct scan *c = data;
 
 	assert_int_equal(i->value, 1 + c->next++);
 	if (i->value % 1000 == 0)
-		is_at(c->strips, c->attr, (ns_t)(CHANGES - i->value) * STEP);
+		is_at(c->cache, c->attr, (ns_t)(CHANGES - i->value) * STEP);
 	return true;
 }
 
@@ -131,7 +132,7 @@ static void scans_are_the_history(void **state)
 	static const uint32_t windows[][2] = {{100, 120},   {90, 110},	      {2000, 9000},
 					      {0, CHANGES}, {0, CHANGES + 7}, {5000, 5001}};
 	struct sonde_history *many;
-	struct strips s = {0};
+	struct interval_cache s = {0};
 	char name[64];
 
 	(void)state;
@@ -142,15 +143,15 @@ static void scans_are_the_history(void **state)
 		struct scan c = {&s, sonde_attr_find(many, "many"), w[0]};
 
 		s.history = many;
-		assert_int_equal(strip_scan(&s, c.attr, (ns_t)w[0] * STEP, (ns_t)w[1] * STEP,
-					    count_and_jump, &c),
+		assert_int_equal(interval_cache_scan(&s, c.attr, (ns_t)w[0] * STEP,
+						     (ns_t)w[1] * STEP, count_and_jump, &c),
 				 0);
 		assert_int_equal(c.next, w[1] < CHANGES ? w[1] : CHANGES);
 		if (i % 3 == 0)
-			strips_release(&s);
+			interval_cache_release(&s);
 	}
-	assert_int_equal(strip_scan(&s, ATTR_NONE, 0, 1, count, NULL), -ENOENT);
-	strips_release(&s);
+	assert_int_equal(interval_cache_scan(&s, ATTR_NONE, 0, 1, count, NULL), -ENOENT);
+	interval_cache_release(&s);
 	sonde_history_close(many);
 	unlink(name);
 }
@@ -160,7 +161,7 @@ static void scans_are_the_history(void **state)
 static void held_lists_are_the_history(void **state)
 {
 	struct sonde_history *many;
-	struct strips s = {0};
+	struct interval_cache s = {0};
 	uint32_t seed = 1;
 	char name[64];
 	attr_t attr;
@@ -170,26 +171,27 @@ static void held_lists_are_the_history(void **state)
 	assert_int_equal(sonde_history_open(&many, name, NULL), 0);
 	s.history = many;
 	attr = sonde_attr_find(many, "many");
-	assert_int_equal(strip_hold(&s, attr, 0, uneven(CHANGES)), 0);
+	assert_int_equal(interval_cache_hold(&s, attr, 0, uneven(CHANGES)), 0);
 	for (unsigned i = 0; i < 20000; i++) {
 		struct sonde_interval at;
-		struct strip_list list;
+		struct interval_list list;
 		uint32_t first, last;
 
 		seed = seed * 1664525 + 1013904223;
 		first = (seed >> 8) % CHANGES;
 		last = first + (seed >> 4) % 300;
 		last = last < CHANGES ? last : CHANGES - 1;
-		assert_int_equal(strip_list(&s, attr, uneven(first), uneven(last) + 1, &list), 0);
+		assert_int_equal(
+			interval_cache_list(&s, attr, uneven(first), uneven(last) + 1, &list), 0);
 		assert_int_equal(list.nr, last - first + 1);
 		assert_int_equal(list.values[0], 1 + first);
 		assert_int_equal(list.begins[0], uneven(first));
 		assert_int_equal(list.values[list.nr - 1], 1 + last);
 		assert_int_equal(list.begins[list.nr], uneven(last + 1));
-		assert_int_equal(strip_at(&s, attr, uneven(last + 1) - 1, &at), 0);
+		assert_int_equal(interval_cache_at(&s, attr, uneven(last + 1) - 1, &at), 0);
 		assert_int_equal(at.value, 1 + last);
 	}
-	strips_release(&s);
+	interval_cache_release(&s);
 	sonde_history_close(many);
 	unlink(name);
 }
@@ -199,16 +201,16 @@ static void held_lists_are_the_history(void **state)
 static void too_much_is_held_in_parts(void **state)
 {
 	static const uint32_t parts[][2] = {
-		{0, STRIP_ROOM},
-		{STRIP_ROOM / 2 - 1, STRIP_ROOM},
-		{STRIP_ROOM / 2, STRIP_ROOM / 2 + STRIP_ROOM},
-		{STRIP_ROOM / 2 + 1, STRIP_ROOM / 2 + STRIP_ROOM},
-		{9000, 9000 + STRIP_ROOM},
-		{9000 + STRIP_ROOM, 9000 + 2 * STRIP_ROOM},
+		{0, BLOCK_ROOM},
+		{BLOCK_ROOM / 2 - 1, BLOCK_ROOM},
+		{BLOCK_ROOM / 2, BLOCK_ROOM / 2 + BLOCK_ROOM},
+		{BLOCK_ROOM / 2 + 1, BLOCK_ROOM / 2 + BLOCK_ROOM},
+		{9000, 9000 + BLOCK_ROOM},
+		{9000 + BLOCK_ROOM, 9000 + 2 * BLOCK_ROOM},
 		{CHANGES - 10, CHANGES},
 	};
 	struct sonde_history *many;
-	struct strips s = {0};
+	struct interval_cache s = {0};
 	char name[64];
 	attr_t attr;
 
@@ -216,18 +218,18 @@ static void too_much_is_held_in_parts(void **state)
 	write_many(name, even);
 	assert_int_equal(sonde_history_open(&many, name, NULL), 0);
 	s.history = many;
-	s.intervals = STRIPS_MAX; /* others have taken it all */
+	s.intervals = CACHED_INTERVALS_MAX; /* others have taken it all */
 	attr = sonde_attr_find(many, "many");
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		uint32_t begin = parts[i][0], end = parts[i][1];
 
-		assert_int_equal(strip_hold(&s, attr, even(begin), even(CHANGES)), 0);
-		assert_int_equal(strip_held(&s, attr, even(begin)), even(end));
+		assert_int_equal(interval_cache_hold(&s, attr, even(begin), even(CHANGES)), 0);
+		assert_int_equal(interval_cache_held(&s, attr, even(begin)), even(end));
 		is_at(&s, attr, even(begin));
 		is_at(&s, attr, even(end) - 1);
 	}
-	assert_int_equal(strip_held(&s, attr, even(20)), even(20));
-	strips_release(&s);
+	assert_int_equal(interval_cache_held(&s, attr, even(20)), even(20));
+	interval_cache_release(&s);
 	sonde_history_close(many);
 	unlink(name);
 }
@@ -418,8 +420,8 @@ static void one_sum_for_each_culprit(void **state)
 struct swept {
 	struct cpu_users *users;
 	struct swept_wait waits[SWEPT];
-	struct tally sums[SWEPT]; /* of each wait */
-	struct tally alone;	  /* of the wait at hand */
+	struct culprit_sums sums[SWEPT]; /* of each wait */
+	struct culprit_sums alone;	 /* of the wait at hand */
 	uint32_t last_who;
 	bool done[SWEPT];
 };
@@ -433,16 +435,17 @@ static bool add_alone(const struct cpu_user *user, void *data)
 	ns_t length = user->to - user->from;
 	const struct use_sum use = {length, length, user->from, s->last_who != c->who[number], 0};
 
-	assert_true(tally_add(&s->alone, tally_key(user->on, number), &use, user->from));
+	assert_true(
+		culprit_sums_add(&s->alone, culprit_sums_key(user->on, number), &use, user->from));
 	s->last_who = c->who[number];
 	return true;
 }
 
-static void is_same_tally(const struct tally *a, const struct tally *b)
+static void are_same_sums(const struct culprit_sums *a, const struct culprit_sums *b)
 {
 	assert_int_equal(a->nr, b->nr);
 	for (uint32_t i = 0; i < a->nr; i++) {
-		const struct tally_part *x = &a->parts[i], *y = &b->parts[i];
+		const struct culprit_sum *x = &a->parts[i], *y = &b->parts[i];
 
 		assert_int_equal(x->key, y->key);
 		assert_int_equal(x->met, y->met);
@@ -453,39 +456,42 @@ static void is_same_tally(const struct tally *a, const struct tally *b)
 	}
 }
 
-static void is_as_alone(struct swept *s, const struct swept_wait *wait, const struct tally *tally)
+static void is_as_alone(struct swept *s, const struct swept_wait *wait,
+			const struct culprit_sums *culprits)
 {
-	tally_clear(&s->alone);
+	culprit_sums_clear(&s->alone);
 	s->last_who = UINT32_MAX;
 	assert_int_equal(cpu_users_walk(s->users, wait->machine, wait->cpu, wait->from, wait->to,
 					add_alone, s),
 			 0);
-	is_same_tally(tally, &s->alone);
+	are_same_sums(culprits, &s->alone);
 }
 
-static int told_as_alone(const struct swept_wait *wait, const struct tally *tally, void *data)
+static int told_as_alone(const struct swept_wait *wait, const struct culprit_sums *culprits,
+			 void *data)
 {
 	struct swept *s = data;
 
 	assert_true(wait->told);
 	assert_false(s->done[wait->id]);
 	s->done[wait->id] = true;
-	is_as_alone(s, wait, tally);
+	is_as_alone(s, wait, culprits);
 	return 0;
 }
 
-static int stop_at_once(const struct swept_wait *wait, const struct tally *tally, void *data)
+static int stop_at_once(const struct swept_wait *wait, const struct culprit_sums *culprits,
+			void *data)
 {
 	(void)wait;
-	(void)tally;
+	(void)culprits;
 	(void)data;
 	return -EINTR;
 }
 
-static int ends_well(const struct swept_wait *wait, const struct tally *tally, void *data)
+static int ends_well(const struct swept_wait *wait, const struct culprit_sums *culprits, void *data)
 {
 	(void)wait;
-	(void)tally;
+	(void)culprits;
 	(void)data;
 	return 0;
 }
@@ -521,15 +527,15 @@ static void waits_are_swept_as_if_alone(void **state)
 	assert_int_equal(wait_sweep(s.users, s.waits, SWEPT, stop_at_once, NULL), -EINTR);
 	assert_int_equal(wait_sweep(s.users, s.waits, 0, stop_at_once, NULL), 0);
 	for (unsigned i = 0; i < SWEPT; i++)
-		tally_release(&s.sums[i]);
-	tally_release(&s.alone);
+		culprit_sums_release(&s.sums[i]);
+	culprit_sums_release(&s.alone);
 }
 
 /* Those of one sum: it has what all of them had, and when each was met first. */
 static void waits_share_a_sum(void **state)
 {
 	struct swept s = {0};
-	struct tally all = {0};
+	struct culprit_sums all = {0};
 	const ns_t step = (SMALL_END - SMALL_BEGIN) / SWEPT;
 
 	(void)state;
@@ -551,15 +557,15 @@ static void waits_share_a_sum(void **state)
 	}
 	assert_int_equal(wait_sweep(s.users, s.waits, SWEPT, ends_well, NULL), 0);
 	for (uint32_t i = 0; i < s.sums[0].nr; i++) { /* in the same order */
-		const struct tally_part *part = tally_part(&s.alone, s.sums[0].parts[i].key);
+		const struct culprit_sum *part = culprit_sums_get(&s.alone, s.sums[0].parts[i].key);
 
-		assert_true(tally_add(&all, part->key, &part->use, part->met));
+		assert_true(culprit_sums_add(&all, part->key, &part->use, part->met));
 	}
 	assert_int_equal(all.nr, s.alone.nr);
-	is_same_tally(&s.sums[0], &all);
-	tally_release(&s.sums[0]);
-	tally_release(&s.alone);
-	tally_release(&all);
+	are_same_sums(&s.sums[0], &all);
+	culprit_sums_release(&s.sums[0]);
+	culprit_sums_release(&s.alone);
+	culprit_sums_release(&all);
 }
 
 /* ---- threads' waits ------------------------------------------------------------------------ */
@@ -677,7 +683,7 @@ static void rows_do_not_depend_on_earlier_ones(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strips_are_the_history),
+		cmocka_unit_test(cached_intervals_are_the_history),
 		cmocka_unit_test(scans_are_the_history),
 		cmocka_unit_test(held_lists_are_the_history),
 		cmocka_unit_test(too_much_is_held_in_parts),

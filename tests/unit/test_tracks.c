@@ -67,21 +67,21 @@ static ns_t next_time(unsigned i, const struct sonde_interval *last)
 
 static void a_track_tells_any_moment(void **state)
 {
-	struct strips strips = {.history = history};
+	struct interval_cache cache = {.history = history};
 	struct track k = {.attr = sonde_attr_of_thread(history, BURN, "state")};
 	struct sonde_interval got = {0};
 
 	(void)state;
-	assert_int_equal(track_hold(&k, &strips, SMALL_BEGIN - 10, SMALL_BEGIN + 1000), 0);
+	assert_int_equal(track_hold(&k, &cache, SMALL_BEGIN - 10, SMALL_BEGIN + 1000), 0);
 	for (unsigned i = 0; i < 20000; i++) {
 		ns_t t = next_time(i, &got);
 
-		is_as_in_the_history(k.attr, t, track_at(&k, &strips, t, &got), &got);
+		is_as_in_the_history(k.attr, t, track_at(&k, &cache, t, &got), &got);
 	}
-	assert_int_equal(track_at(&k, &strips, SMALL_END, &got), -ERANGE);
+	assert_int_equal(track_at(&k, &cache, SMALL_END, &got), -ERANGE);
 	k = (struct track){.attr = ATTR_NONE};
-	assert_int_equal(track_at(&k, &strips, SMALL_BEGIN, &got), -ENOENT);
-	strips_release(&strips);
+	assert_int_equal(track_at(&k, &cache, SMALL_BEGIN, &got), -ENOENT);
+	interval_cache_release(&cache);
 }
 
 static void ask_threads(struct thread_tracks *k)

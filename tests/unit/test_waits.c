@@ -713,7 +713,7 @@ static void handlers_that_took_long(void **state)
 
 /* What a history holds of attributes is room for those of CPUs: of a hundred thousand threads that
  * were woken nothing stays. */
-static void wakeups_leave_no_threads_in_a_runs_strips(void **state)
+static void wakeups_leave_no_threads_in_a_runs_cache(void **state)
 {
 	static const char *const names[] = {"wakeup_list", "wakeup_awake_list"};
 	struct cpu_users *users;
@@ -730,8 +730,8 @@ static void wakeups_leave_no_threads_in_a_runs_strips(void **state)
 		sonde_rows_free(f);
 	}
 	assert_int_equal(cpu_users_get(&users, again), 0);
-	assert_non_null(map_get(&users->strips.by_attr, again->cpu_attrs[VM_A_0][CPU_TASK]));
-	assert_null(map_get(&users->strips.by_attr, sonde_attr_of_thread(again, APP, "state")));
+	assert_non_null(map_get(&users->cache.by_attr, again->cpu_attrs[VM_A_0][CPU_TASK]));
+	assert_null(map_get(&users->cache.by_attr, sonde_attr_of_thread(again, APP, "state")));
 	sonde_history_close(again);
 }
 
@@ -952,7 +952,7 @@ int main(void)
 	const struct CMUnitTest late[] = {
 		cmocka_unit_test(a_wakeup_begins_with_its_own_interrupt),
 		cmocka_unit_test(a_thread_is_woken_while_its_vcpu_is_awake),
-		cmocka_unit_test(wakeups_leave_no_threads_in_a_runs_strips),
+		cmocka_unit_test(wakeups_leave_no_threads_in_a_runs_cache),
 		cmocka_unit_test(a_nested_vcpu_that_only_l0_saw),
 	};
 
