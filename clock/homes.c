@@ -38,7 +38,8 @@ static bool has_entries(const struct sample *host, int32_t tid)
 static int is_elsewhere(const struct placed *p, const struct vcpu_hint *v)
 {
 	const struct sample *s = p->candidate->sample, *host = p->parent->candidate->sample;
-	uint64_t near = (uint64_t)(ticks_per_us(host->trace) * NEAR_US), tested, outside;
+	uint64_t near = (uint64_t)(ticks_per_us(host->trace) * NEAR_US);
+	struct contain_count sum = {0};
 	struct ranges r = {0};
 	int ret;
 
@@ -47,9 +48,8 @@ static int is_elsewhere(const struct placed *p, const struct vcpu_hint *v)
 		return 0;
 	ret = runs_in_parent(&r, p, v->host_tid);
 	if (ret == 0) {
-		contain_count(&p->machine->to_parent, &s->events[v->vcpu], &r, near, &tested,
-			      &outside);
-		ret = tested >= EVENTS_MIN && outside > tested / OUTSIDE_ONE_IN;
+		contain_count(&sum, &p->machine->to_parent, &s->events[v->vcpu], &r, near);
+		ret = sum.tested >= EVENTS_MIN && sum.outside > sum.tested / OUTSIDE_ONE_IN;
 	}
 	ranges_release(&r);
 	return ret;

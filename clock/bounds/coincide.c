@@ -229,10 +229,9 @@ static int first_model(struct clock_model *m, const struct trial *t, const struc
 /* A quick look at some of the events: are more outside than can be right?  Negative: no memory. */
 static int plainly_wrong(const struct clock_model *m, const struct trial *t)
 {
-	struct constraints ignored = {0};
+	struct contain_count sum = {0};
 	struct tick_list some = {0};
 	size_t step = t->events->nr / QUICK_EVENTS + 1;
-	uint64_t outside = 0;
 	int ret = 0;
 
 	for (size_t i = 0; i < t->events->nr && ret == 0; i += step) {
@@ -244,29 +243,23 @@ static int plainly_wrong(const struct clock_model *m, const struct trial *t)
 			ret = -ENOMEM;
 	}
 	if (ret == 0)
-		ret = contain_constraints(&ignored, m, &some, t->ranges, &outside);
+		contain_count(&sum, m, &some, t->ranges, UINT64_MAX);
 	free(some.list);
-	constraints_release(&ignored);
-	return ret ? ret : outside > 2 + (uint64_t)(QUICK_EVENTS * OUTSIDE_SHARE_MAX * 10);
+	return ret ? ret : sum.outside > 2 + (uint64_t)(QUICK_EVENTS * OUTSIDE_SHARE_MAX * 10);
 }
 
-/* The events that fall into the host's sample by @m, and those of them that fall into no stay. */
-static int count_outside(const struct clock_model *m, const struct tick_list *events,
-			 const struct ranges *r, uint64_t *seen, uint64_t *outside)
+/* The events that fall into the host's sample by @m. */
+static uint64_t count_seen(const struct clock_model *m, const struct tick_list *events,
+			   const struct ranges *r)
 {
-	struct constraints ignored = {0};
-	int ret;
+	uint64_t seen = 0;
 
-	*outside = 0;
-	*seen = 0;
 	for (size_t i = 0; i < events->nr; i++) {
 		ns_t y = clock_to_l0(m, (ticks_t){events->list[i]});
 
-		*seen += y >= 0 && (uint64_t)y >= r->from && (uint64_t)y <= r->to;
+		seen += y >= 0 && (uint64_t)y >= r->from && (uint64_t)y <= r->to;
 	}
-	ret = contain_constraints(&ignored, m, events, r, outside);
-	constraints_release(&ignored);
-	return ret;
+	return seen;
 }
 
 /* 1: the guess passes, and *m is the model it leads to. */
@@ -276,7 +269,7 @@ static int test_guess(struct clock_model *m, const struct trial *t, const struct
 	const struct constraints none = {0};
 	struct contained one = {t->events, *t->ranges};
 	const struct contained_list list = {&one, 1, 1};
-	uint64_t outside, x = t->events->list[t->events->nr / 2];
+	uint64_t x = t->events->list[t->events->nr / 2];
 	int ret = first_model(m, t, g);
 
 	if (ret)
@@ -287,10 +280,8 @@ static int test_guess(struct clock_model *m, const struct trial *t, const struct
 		return ret < 0 ? ret : 0;
 	}
 	ret = tighten(m, &none, &list, t->opt, NULL);
-	if (ret == 0)
-		ret = count_outside(m, t->events, t->ranges, seen, &outside);
-	if (ret == 0 && *seen >= EVENTS_MIN &&
-	    (double)(outside + m->nr_violations) <= (double)*seen * OUTSIDE_SHARE_MAX &&
+	*seen = ret ? 0 : count_seen(m, t->events, t->ranges);
+	if (*seen >= EVENTS_MIN && (double)m->nr_violations <= (double)*seen * OUTSIDE_SHARE_MAX &&
 	    (double)clock_bound(m, (ticks_t){x}) < FIRST_BOUND_US * t->us / 4)
 		return 1;
 	clock_model_release(m);
@@ -476,14 +467,18 @@ struct thread_search {
 static int each_candidate(int32_t tid, void *data)
 {
 	struct thread_search *s = data;
-	uint64_t seen, outside;
+	struct contain_count sum = {0};
+	uint64_t seen = 0;
 	struct ranges r;
 	int ret = ranges_of_thread(&r, s->host, tid, false);
 
-	if (ret == 0)
-		ret = count_outside(s->model, s->events, &r, &seen, &outside);
+	if (ret == 0) {
+		seen = count_seen(s->model, s->events, &r);
+		contain_count(&sum, s->model, s->events, &r, UINT64_MAX);
+	}
 	ranges_release(&r);
-	if (ret == 0 && seen >= EVENTS_MIN && (double)outside <= (double)seen * OUTSIDE_SHARE_MAX) {
+	if (ret == 0 && seen >= EVENTS_MIN &&
+	    (double)sum.outside <= (double)seen * OUTSIDE_SHARE_MAX) {
 		s->tid = tid;
 		s->found++;
 		s->seen = seen;

@@ -66,7 +66,7 @@ static void offer(struct tightest *t, uint64_t x, uint64_t y, bool upper, uint64
 
 /* What one event at @x, in [lo, hi] of the parent, tells. */
 static void one_event(struct tightest *t, uint64_t x, uint64_t lo, uint64_t hi,
-		      const struct ranges *r, struct place *p, uint64_t *outside)
+		      const struct ranges *r, struct place *p)
 {
 	const struct range *first, *last;
 
@@ -76,7 +76,6 @@ static void one_event(struct tightest *t, uint64_t x, uint64_t lo, uint64_t hi,
 	t->events++;
 	if (p->ending >= p->begun) {
 		t->outside++;
-		++*outside;
 		return;
 	}
 	first = &r->list[p->ending];
@@ -95,7 +94,7 @@ static __int128 on_piece(const struct clock_piece *p, uint64_t x)
 }
 
 int contain_constraints(struct constraints *out, const struct clock_model *model,
-			const struct tick_list *events, const struct ranges *r, uint64_t *outside)
+			const struct tick_list *events, const struct ranges *r)
 {
 	uint64_t first = events->nr ? events->list[0] : 0;
 	uint64_t len = events->nr ? (events->list[events->nr - 1] - first) / STRETCHES + 1 : 1;
@@ -118,21 +117,34 @@ int contain_constraints(struct constraints *out, const struct clock_model *model
 			continue;
 		y = on_piece(piece, x);
 		one_event(&best, x, clamp_tick(y - piece->bound_ns),
-			  clamp_tick(y + piece->bound_ns), r, &place, outside);
+			  clamp_tick(y + piece->bound_ns), r, &place);
 	}
 	return ret ? ret : keep_best(out, &best);
 }
 
-void contain_count(const struct clock_model *model, const struct tick_list *events,
-		   const struct ranges *r, uint64_t near, uint64_t *tested, uint64_t *outside)
+/* How far [lo, hi], which is in no range, is from the nearest; *@between: how far the ranges around
+ * it are apart, UINT64_MAX before the first and after the last. */
+static uint64_t distance(const struct ranges *r, const struct place *p, uint64_t lo, uint64_t hi,
+			 uint64_t *between)
+{
+	uint64_t after = p->ending ? lo - r->list[p->ending - 1].end : UINT64_MAX;
+	uint64_t before = p->ending < r->nr ? r->list[p->ending].begin - hi : UINT64_MAX;
+
+	*between = p->ending && p->ending < r->nr
+			   ? r->list[p->ending].begin - r->list[p->ending - 1].end
+			   : UINT64_MAX;
+	return after < before ? after : before;
+}
+
+void contain_count(struct contain_count *sum, const struct clock_model *model,
+		   const struct tick_list *events, const struct ranges *r, uint64_t near)
 {
 	const struct clock_piece *piece = model->pieces, *end = piece + model->nr_pieces;
 	struct place p = {0};
 
-	*tested = *outside = 0;
 	for (size_t i = 0; i < events->nr && model->nr_pieces; i++) {
+		uint64_t lo, hi, off, between;
 		__int128 y;
-		uint64_t lo, hi;
 
 		while (piece + 1 < end && piece[1].from <= events->list[i])
 			piece++;
@@ -143,11 +155,13 @@ void contain_count(const struct clock_model *model, const struct tick_list *even
 			continue;
 		move_to(&p, r, lo, hi);
 		if (p.ending >= p.begun) {
-			if (!p.ending || p.ending == r->nr ||
-			    r->list[p.ending].begin - r->list[p.ending - 1].end > near)
+			off = distance(r, &p, lo, hi, &between);
+			if (between > near)
 				continue;
-			++*outside;
+			sum->outside++;
+			if (r->nr && off > sum->farthest)
+				sum->farthest = off;
 		}
-		++*tested;
+		sum->tested++;
 	}
 }

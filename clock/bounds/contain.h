@@ -16,19 +16,22 @@
  * vCPU in nested guest mode.
  */
 
-/*
- * Adds the most telling of what containment says about @events, given a model that bounds them.
- * *@outside is raised by the number of events that, within their bounds, fall into no range at all.
- */
+/* Adds the most telling of what containment says about @events, given a model that bounds them. */
 int contain_constraints(struct constraints *out, const struct clock_model *model,
-			const struct tick_list *events, const struct ranges *r, uint64_t *outside);
+			const struct tick_list *events, const struct ranges *r);
+
+/* Of the events that can be tested, those that are, within their bounds, in no range. */
+struct contain_count {
+	uint64_t tested, outside;
+	uint64_t farthest; /* the parent's ticks: from the nearest range */
+};
 
 /*
- * How many of @events are, within their bounds, in no range (*@outside), of those that this can be
- * told of (*@tested): between ranges that are more than @near apart the parent may have recorded
- * nothing.
+ * Adds what @model makes of @events to @sum.  Between ranges that are more than @near apart, before
+ * the first and after the last, the parent may have recorded nothing: that is no test.  With
+ * UINT64_MAX all that the parent's sample covers is one.
  */
-void contain_count(const struct clock_model *model, const struct tick_list *events,
-		   const struct ranges *r, uint64_t near, uint64_t *tested, uint64_t *outside);
+void contain_count(struct contain_count *sum, const struct clock_model *model,
+		   const struct tick_list *events, const struct ranges *r, uint64_t near);
 
 #endif

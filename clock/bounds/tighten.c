@@ -30,13 +30,12 @@ static double looseness(const struct clock_model *m, const struct contained_list
 }
 
 static int gather(struct constraints *all, const struct clock_model *m,
-		  const struct contained_list *c, uint64_t *outside)
+		  const struct contained_list *c)
 {
 	int ret = 0;
 
-	*outside = 0;
 	for (size_t i = 0; i < c->nr && ret == 0; i++)
-		ret = contain_constraints(all, m, c->list[i].events, &c->list[i].ranges, outside);
+		ret = contain_constraints(all, m, c->list[i].events, &c->list[i].ranges);
 	constraints_sort(all);
 	return ret;
 }
@@ -76,8 +75,7 @@ static int tighten_once(struct clock_model *m, struct constraints *all, uint64_t
 {
 	struct clock_model better;
 	double before = looseness(m, c), after;
-	uint64_t outside;
-	int ret = gather(all, m, c, &outside);
+	int ret = gather(all, m, c);
 
 	if (ret == 0)
 		ret = fit_constraints(&better, all, opt, NULL);
@@ -88,11 +86,26 @@ static int tighten_once(struct clock_model *m, struct constraints *all, uint64_t
 		clock_model_release(&better);
 		return 0;
 	}
-	fit_count_violations(&better, all, opt->slack);
-	better.nr_violations += outside;
 	better.nr_contained = count_less(count_different(all), nr_base);
 	replace(m, &better);
 	return after < before * (1 - WORTH_GOING_ON);
+}
+
+/* Of the model that stays, whichever round made it, and also when none did: what no round could
+ * use is what contradicts it most. */
+static void count_violations(struct clock_model *m, const struct constraints *all,
+			     const struct contained_list *c, uint64_t slack)
+{
+	struct contain_count sum = {0};
+
+	m->nr_violations = 0;
+	m->worst_violation_ns = 0;
+	fit_count_violations(m, all, slack);
+	for (size_t i = 0; i < c->nr; i++)
+		contain_count(&sum, m, c->list[i].events, &c->list[i].ranges, UINT64_MAX);
+	m->nr_violations += sum.outside;
+	if (sum.farthest > (uint64_t)m->worst_violation_ns)
+		m->worst_violation_ns = clamp_ns(sum.farthest);
 }
 
 int tighten(struct clock_model *model, const struct constraints *base,
@@ -107,6 +120,8 @@ int tighten(struct clock_model *model, const struct constraints *base,
 	ret = ret == 0 && c->nr > 0 ? 1 : ret;
 	for (unsigned i = 0; i < ROUNDS_MAX && ret > 0; i++)
 		ret = stop_asked(opt->stop) ? -EINTR : tighten_once(model, &all, nr_base, c, opt);
+	if (ret == 0)
+		count_violations(model, &all, c, opt->slack);
 	constraints_release(&all);
 	return ret < 0 ? fail(err, ret, "out of memory aligning clocks") : 0;
 }

@@ -18,7 +18,9 @@ struct contained_list {
 /*
  * Tightens @model by containment, round by round, until it gains little more.  @base are the
  * constraints that hold anyway (may be empty), sorted; they are used in every round.  The
- * model's figures are brought up to date.  0, also when nothing could be gained.
+ * model's figures are brought up to date.  Violations are counted once, of the model that stays:
+ * what it breaks of @base and of containment, and the events of @c that are in none of their ranges,
+ * whether or not anything could be gained.  0 or a negative error.
  */
 int tighten(struct clock_model *model, const struct constraints *base,
 	    const struct contained_list *c, const struct fit_options *opt, struct error *err);

@@ -50,8 +50,9 @@ struct clock_model {
 	uint64_t nr_contained;	/* limits by when the vCPUs' threads ran, see clock/bounds/contain.h
 				 */
 	uint64_t nr_timers;	/* see clock/bounds/timers.h */
-	uint64_t nr_violations; /* of these, that the final model still breaks */
-	ns_t worst_violation_ns;
+	uint64_t nr_violations; /* of these, that the final model still breaks, and events that it
+				   puts where their vCPU did not run */
+	ns_t worst_violation_ns; /* in the target clock's unit, like bounds */
 };
 
 /* Sums of times of hostile traces are made in 128 bits and come back by these. */
