@@ -18,6 +18,7 @@
 #include "clock/bounds/timers.h"
 #include "clock/given_offset.h"
 #include "clock/bounds/tsc.h"
+#include "clock/violations.h"
 
 /* A better model shows more timers; after so many rounds hardly any. */
 #define TIMER_ROUNDS 2
@@ -460,6 +461,9 @@ static int to_l0(struct topology *t, struct placed *p, const struct evidence *e,
 	int ret = clock_compose(&p->to_l0, &p->machine->to_parent,
 				direct ? &identity : &p->parent->to_l0, sample_of(p)->last, err);
 
+	/* Those of the clock to the parent, which are counted there. */
+	p->to_l0.nr_violations = 0;
+	p->to_l0.worst_violation_ns = 0;
 	if (ret || direct || e->rough || is_exact(p->to_l0.method))
 		return ret;
 	o.stop = e->stop;
@@ -519,6 +523,8 @@ int align_machine(struct topology *t, struct placed *p, bool rough, double spaci
 	if (ret == 0)
 		ret = clock_compose(&p->machine->clock, &p->to_l0, &p->l0->machine->clock,
 				    sample_of(p)->last, err);
+	if (ret == 0 && !rough)
+		violations_settle(t, p);
 	if (ret == 0 && !rough && end_knowledge(t, p))
 		ret = fail(err, -ENOMEM, "out of memory aligning %s", p->machine->name);
 	constraints_release(&e.pairs);

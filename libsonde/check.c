@@ -265,6 +265,32 @@ static void tell_gaps(struct check *c, const struct sonde_history *history)
 		       unit_length(length, sum, c->ticks_are_ns));
 }
 
+/* The history is sound: it says how far to trust its times. */
+static void tell_clocks(struct check *c, struct sonde_history *history)
+{
+	struct sonde_error err = {0};
+	struct sonde_rows *rows;
+	struct sonde_machine m;
+
+	if (sonde_rows_get(&rows, history, "clock", sonde_history_begin(history),
+			   sonde_history_end(history), &err))
+		return;
+	for (size_t row = 0; row < sonde_rows_nr(rows); row++) {
+		int64_t nr = rows_named(rows, row, "violations").i;
+		char count[UNIT_TEXT], worst[UNIT_TEXT];
+
+		if (!nr || sonde_machine_get(history, rows_named(rows, row, "machine").i, &m))
+			continue;
+		remark(c,
+		       "the clock of %s contradicts %s observations, by up to %s: at these its error "
+		       "bound does not hold (sonde report -t clock)",
+		       m.name, unit_count(count, nr),
+		       unit_length(worst, rows_named(rows, row, "worst_violation").i,
+				   c->ticks_are_ns));
+	}
+	sonde_rows_free(rows);
+}
+
 static void check_history(struct check *c, struct sonde_history *history)
 {
 	attr_t nr = history_nr_attrs(history->file);
@@ -278,6 +304,7 @@ static void check_history(struct check *c, struct sonde_history *history)
 		     unit_time(end, sonde_history_end(history), c->ticks_are_ns));
 	tell_left_out(c, history);
 	tell_gaps(c, history);
+	tell_clocks(c, history);
 	c->damaged = history_verify(history->file, find_damage, c);
 	for (attr_t a = 0; a < nr && goes_on(c, (double)a / nr); a++) {
 		if (history_attr_type(history->file, a) != ATTR_DIR)

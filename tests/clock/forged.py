@@ -142,4 +142,5 @@ def claims_a_kernel(folder, hosts, guests):
             lib.check(all(clocks[n][0] != "same clock" for n in ("honest-a", name)), f"its neighbour's clock: {clocks}")
 
 
-main()
+if __name__ == "__main__":
+    main()
