@@ -115,10 +115,16 @@ static int apply_parents(struct topology_input *list, unsigned nr, const struct 
 {
 	for (unsigned p = 0; p < told->nr_parents; p++) {
 		struct topology_input *child = find_named(list, nr, told->parents[p]);
+		const char *parent;
 
 		if (!child)
 			return no_such_machine("--parent", told->parents[p], err);
-		child->parent = strchr(told->parents[p], '=') + 1;
+		parent = strchr(told->parents[p], '=') + 1;
+		if (child->parent && !child->recorded && !child->because &&
+		    strcmp(child->parent, parent))
+			return fail(err, -EINVAL, "--parent %s: %s was given before",
+				    told->parents[p], child->parent);
+		child->parent = parent;
 		child->recorded = false;
 	}
 	return 0;
@@ -129,12 +135,17 @@ static int apply_offsets(struct topology_input *list, unsigned nr, const struct 
 {
 	for (unsigned p = 0; p < told->nr_tsc_offsets; p++) {
 		struct topology_input *machine = find_named(list, nr, told->tsc_offsets[p]);
+		int64_t offset;
 
 		if (!machine)
 			return no_such_machine("--tsc-offset", told->tsc_offsets[p], err);
-		if (!number_parse(strchr(told->tsc_offsets[p], '=') + 1, &machine->tsc_offset))
+		if (!number_parse(strchr(told->tsc_offsets[p], '=') + 1, &offset))
 			return fail(err, -EINVAL, "--tsc-offset %s: NAME=CYCLES is expected",
 				    told->tsc_offsets[p]);
+		if (machine->has_tsc_offset && machine->tsc_offset != offset)
+			return fail(err, -EINVAL, "--tsc-offset %s: %lld was given before",
+				    told->tsc_offsets[p], (long long)machine->tsc_offset);
+		machine->tsc_offset = offset;
 		machine->has_tsc_offset = true;
 	}
 	return 0;
