@@ -117,3 +117,13 @@ int told_apply(struct topology *t, struct placed *p, struct error *err)
 			 ROUNDING),
 		err);
 }
+
+void told_unused(struct topology *t, const struct placed *root)
+{
+	if (root->candidate->in->has_tsc_offset)
+		problems_add(
+			&t->problems,
+			"the TSC offset given for %s is not used: the machine that it runs in, if "
+			"any, has no trace here",
+			root->machine->name);
+}

@@ -15,4 +15,7 @@
  */
 int told_apply(struct topology *t, struct placed *p, struct error *err);
 
+/* Says that one given for @root, a machine without a parent, has no clock to be held against. */
+void told_unused(struct topology *t, const struct placed *root);
+
 #endif

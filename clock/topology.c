@@ -9,6 +9,7 @@
 
 #include "base/parallel.h"
 #include "clock/align.h"
+#include "clock/given_offset.h"
 #include "clock/homes.h"
 #include "clock/parents.h"
 #include "clock/reference.h"
@@ -207,6 +208,8 @@ static int make_machines(struct pass *p, const struct search *s, bool rough, str
 			     told_khz, rough && one_kind_of_clock(s), err);
 	if (ret == 0)
 		ret = align_machines(p, s, rough, err);
+	if (ret == 0)
+		told_unused(&p->t, &p->placed[0]);
 	if (ret == 0 && !rough)
 		homes_settle(&p->t, p->placed, p->nr);
 	return ret;
