@@ -599,6 +599,44 @@ static int search_for(struct candidate *list, unsigned nr, unsigned i, struct pr
 	return find_between(list, nr, i, stop);
 }
 
+/* The machine above @i that nothing is known to be above; -1: it is in a circle. */
+static int top_of(const struct candidate *list, unsigned nr, int i)
+{
+	for (unsigned steps = 0; i >= 0 && list[i].parent >= 0; i = list[i].parent) {
+		if (++steps > nr)
+			return -1;
+	}
+	return i;
+}
+
+/* The user says that @i runs in @said: is what that one is, or runs in, found inside @i? */
+static int doubt_order(struct candidate *list, unsigned nr, unsigned i, int said,
+		       struct problems *problems, struct stop *stop, struct error *err)
+{
+	int at = top_of(list, nr, said), parent, ret;
+	bool told;
+
+	if (at < 0 || at == (int)i || list[at].fit.agreeing)
+		return 0;
+	parent = list[at].parent;
+	told = list[at].told;
+	list[at].told = false;
+	list[at].parent = PARENT_UNKNOWN;
+	ret = parent_by_containment(list, nr, (unsigned)at, problems, stop);
+	if (ret == 0 && list[at].parent >= 0 && is_below(list, nr, (unsigned)at, i))
+		return fail(
+			err, -EINVAL,
+			"--parent says that %s runs in %s, but CPU %d of %s is active only while "
+			"thread %d of %s runs a guest (%" PRIu64 " events)",
+			list[i].name, list[said].name, list[at].fit.cpu, list[at].name,
+			list[at].fit.tid, list[list[at].parent].name, list[at].fit.events);
+	clock_model_release(&list[at].fit.model);
+	list[at].fit = (struct coincidence){0};
+	list[at].told = told;
+	list[at].parent = parent;
+	return ret;
+}
+
 /* Nothing was found that bears out what the user says of it: is it found elsewhere without that? */
 static int doubt_user(struct candidate *list, unsigned nr, unsigned i, struct problems *problems,
 		      struct stop *stop, struct error *err)
@@ -627,25 +665,23 @@ static int doubt_user(struct candidate *list, unsigned nr, unsigned i, struct pr
 			"--parent says that %s runs in %s, but it is active only while %s runs a "
 			"guest of a VM that has no trace",
 			c->name, said, list[c->around].name);
+	ret = doubt_order(list, nr, i, told, problems, stop, err);
 	c->told = true;
 	c->parent = told;
-	return 0;
+	return ret;
 }
 
 int parents_search(struct candidate *list, unsigned nr, struct problems *problems,
 		   struct stop *stop, struct error *err)
 {
-	for (unsigned i = 0; i < nr; i++) {
-		int ret = search_for(list, nr, i, problems, stop);
+	int ret = 0;
 
-		if (!ret)
-			ret = doubt_user(list, nr, i, problems, stop, err);
-		if (ret == -EINVAL)
-			return ret;
-		if (ret)
-			return fail(err, ret, "out of memory");
-	}
-	return 0;
+	for (unsigned i = 0; i < nr && ret == 0; i++)
+		ret = search_for(list, nr, i, problems, stop);
+	/* Only now is it known who is found where. */
+	for (unsigned i = 0; i < nr && ret == 0; i++)
+		ret = doubt_user(list, nr, i, problems, stop, err);
+	return ret == 0 || ret == -EINVAL ? ret : fail(err, ret, "out of memory");
 }
 
 void parents_release(struct candidate *list, unsigned nr)
