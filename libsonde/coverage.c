@@ -8,20 +8,110 @@
 #include "source/cover.h"
 #include "source/ticks.h"
 
-static void tell_end(const struct trace *t, unsigned cpu, uint64_t ticks, const char *what,
-		     void (*tell)(const char *text, void *data), void *data)
+/* Of more CPUs than this one sentence tells: who writes a trace chooses how many it has. */
+#define EACH_MAX 8
+/* Ranges of CPUs that a sentence names. */
+#define RANGES_MAX 6
+
+enum lack { NO_STREAM, BEGINS_LATE, ENDS_EARLY, LACKS };
+
+/* Of several, and of one. */
+static const char *const whens[LACKS][2] = {
+	[BEGINS_LATE] = {"begin later than", "begins later than"},
+	[ENDS_EARLY] = {"end before", "ends before"},
+};
+
+/* What is missing of the CPU, in ticks; without a stream, 1: all.  0: nothing. */
+static uint64_t lack_of(const struct trace *t, const struct cover *c, unsigned i, enum lack lack)
+{
+	const struct cpu_cover *cpu = &c->cpus[i];
+	uint64_t ticks = 0;
+
+	if (lack == NO_STREAM)
+		return !cpu->there && i < t->nr_cpus - t->nr_cpus_named;
+	if (lack == BEGINS_LATE && cpu->late)
+		ticks = count_less(cpu->first, c->all.first);
+	if (lack == ENDS_EARLY && cpu->any && cpu->ends)
+		ticks = count_less(c->all.last, cpu->last);
+	return ticks > ticks_in(t, COVER_ENDS_TOGETHER_NS) ? ticks : 0;
+}
+
+/* "3", or "0-3, 7, 9-11, ..." */
+static void list_cpus(const struct trace *t, const struct cover *c, enum lack lack, char *out,
+		      size_t room)
+{
+	unsigned nr = 0, to;
+	size_t used = 0;
+
+	for (unsigned i = 0; i < c->nr && nr <= RANGES_MAX && used < room; i = to) {
+		to = i + 1;
+		if (!lack_of(t, c, i, lack))
+			continue;
+		while (to < c->nr && lack_of(t, c, to, lack))
+			to++;
+		if (nr++ == RANGES_MAX)
+			snprintf(out + used, room - used, ", ...");
+		else if (to - i > 1)
+			used += (size_t)snprintf(out + used, room - used, "%s%u-%u",
+						 used ? ", " : "", i, to - 1);
+		else
+			used += (size_t)snprintf(out + used, room - used, "%s%u", used ? ", " : "",
+						 i);
+	}
+}
+
+/* Of @nr CPUs, which @cpus names and which lack @ticks at most. */
+static void say(const struct trace *t, enum lack lack, unsigned nr, const char *cpus,
+		uint64_t ticks, void (*tell)(const char *text, void *data), void *data)
 {
 	bool is_time = ticks_have_rate(t);
-	double per_us = is_time ? ticks_per_us(t) : 1000;
-	ns_t length = figure_round((double)ticks / per_us * 1000);
-	char text[512], unit[UNIT_TEXT];
+	ns_t length = figure_round((double)ticks / (is_time ? ticks_per_us(t) : 1000) * 1000);
+	char text[512], unit[UNIT_TEXT], whose[240], count[UNIT_TEXT];
 
-	if (ticks <= ticks_in(t, COVER_ENDS_TOGETHER_NS))
-		return;
-	snprintf(text, sizeof(text),
-		 "%s: the stream of CPU %u %s the trace does, by %s: nothing is known of it there",
-		 t->path, cpu, what, unit_length(unit, length, is_time));
+	unit_length(unit, length, is_time);
+	if (nr == 1)
+		snprintf(whose, sizeof(whose), "CPU %s", cpus);
+	else
+		snprintf(whose, sizeof(whose), "%s CPUs (%s)", unit_count(count, nr), cpus);
+	if (lack == NO_STREAM)
+		snprintf(text, sizeof(text),
+			 "%s: there is no stream of %s that can be read: nothing is known of %s",
+			 t->path, whose, nr == 1 ? "it" : "them");
+	else
+		snprintf(
+			text, sizeof(text),
+			"%s: the stream%s of %s %s the trace does, by %s%s: nothing is known of %s "
+			"there",
+			t->path, nr == 1 ? "" : "s", whose, whens[lack][nr == 1],
+			nr == 1 ? "" : "up to ", unit, nr == 1 ? "it" : "them");
 	tell(text, data);
+}
+
+static void tell_lack(const struct trace *t, const struct cover *c, enum lack lack,
+		      void (*tell)(const char *text, void *data), void *data)
+{
+	uint64_t worst = 0;
+	char cpus[160] = "";
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < c->nr; i++) {
+		uint64_t ticks = lack_of(t, c, i, lack);
+
+		nr += ticks > 0;
+		worst = ticks > worst ? ticks : worst;
+	}
+	if (nr > EACH_MAX) {
+		list_cpus(t, c, lack, cpus, sizeof(cpus));
+		say(t, lack, nr, cpus, worst, tell, data);
+		return;
+	}
+	for (unsigned i = 0; i < c->nr; i++) {
+		uint64_t ticks = lack_of(t, c, i, lack);
+
+		snprintf(cpus, sizeof(cpus), "%u", i);
+		if (ticks)
+			say(t, lack, 1, cpus, ticks, tell, data);
+	}
 }
 
 int coverage_tell(struct trace *t, void (*tell)(const char *text, void *data), void *data)
@@ -32,23 +122,8 @@ int coverage_tell(struct trace *t, void (*tell)(const char *text, void *data), v
 	if (t->user_space) /* which says nothing of CPUs */
 		return 0;
 	ret = cover_find(&c, t);
-	for (unsigned i = 0; i < c.nr && !ret && !c.unnumbered; i++) {
-		const struct cpu_cover *cpu = &c.cpus[i];
-		char text[512];
-
-		snprintf(
-			text, sizeof(text),
-			"%s: there is no stream of CPU %u that can be read: nothing is known of it",
-			t->path, i);
-		if (!cpu->there && i < t->nr_cpus - t->nr_cpus_named)
-			tell(text, data);
-		if (cpu->late)
-			tell_end(t, i, count_less(cpu->first, c.all.first), "begins later than",
-				 tell, data);
-		if (cpu->any && cpu->ends)
-			tell_end(t, i, count_less(c.all.last, cpu->last), "ends before", tell,
-				 data);
-	}
+	for (enum lack lack = NO_STREAM; lack < LACKS && !ret && !c.unnumbered; lack++)
+		tell_lack(t, &c, lack, tell, data);
 	cover_release(&c);
 	return ret;
 }

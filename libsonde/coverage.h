@@ -5,7 +5,7 @@
 #include "source/trace.h"
 
 /* Says, a sentence at a time, of which of its machine's CPUs a trace knows nothing, or not all the
- * time.  0 or -ENOMEM. */
+ * time; of many CPUs in one sentence.  0 or -ENOMEM. */
 int coverage_tell(struct trace *t, void (*tell)(const char *text, void *data), void *data);
 
 #endif
