@@ -18,6 +18,20 @@ int runs_in_parent(struct ranges *out, const struct placed *p, int32_t tid)
 	return ranges_of_thread(out, p->parent->candidate->sample, tid, false);
 }
 
+/* A host whose trace has no events of nesting (arm64, or they were not recorded) does not say that
+ * its guest's guest never ran: it may have, whenever the guest did. */
+static bool shows_nested(const struct sample *host, int32_t tid)
+{
+	size_t nr;
+	const struct stay *s = sample_stays(host, tid, &nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		if (s[i].nested == NESTED_YES)
+			return true;
+	}
+	return false;
+}
+
 /* A time of @p's clock in L0's ticks, moved by the bound: to the @later side or the earlier. */
 static uint64_t l0_tick(const struct placed *p, uint64_t x, bool later)
 {
@@ -40,6 +54,7 @@ static int stays_in_l0(struct ranges *out, const struct placed *host, int32_t ti
 	const struct stay *stays = sample_stays(s, tid, &nr);
 	int ret = 0;
 
+	nested &= shows_nested(s, tid);
 	for (size_t i = 0; i < nr && ret == 0; i++) {
 		struct range *r;
 
@@ -87,10 +102,11 @@ static int guest_runs(struct ranges *out, const struct placed *p, int cpu, bool 
 {
 	int32_t tid = runs_thread(p->machine, cpu);
 	unsigned nr_cpus = p->parent->candidate->sample->nr_cpus;
+	const struct sample *l0 = p->l0->candidate->sample;
 	int ret = 0;
 
 	if (p->parent == p->l0)
-		return ranges_of_thread(out, p->l0->candidate->sample, tid, nested);
+		return ranges_of_thread(out, l0, tid, nested && shows_nested(l0, tid));
 	*out = (struct ranges){.to = UINT64_MAX};
 	for (unsigned cpu_of_parent = 0; cpu_of_parent < nr_cpus && ret == 0; cpu_of_parent++) {
 		struct ranges one = {0};

@@ -14,7 +14,8 @@ int runs_in_parent(struct ranges *out, const struct placed *p, int32_t tid);
 /*
  * When the vCPU @cpu of a machine at level 2 or more may have run, as L0 saw it, in L0's ticks: its
  * thread was in guest mode on some vCPU of its parent (mapped, and widened by the bound), and at
- * that time L0 had the vCPU of the machine at level 1 below it all in nested guest mode.
+ * that time L0 had the vCPU of the machine at level 1 below it all in nested guest mode, or, where
+ * it never says so of that vCPU, in guest mode at all.
  */
 int runs_in_l0(struct ranges *out, const struct placed *p, int cpu);
 
