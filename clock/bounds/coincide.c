@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/key_sort.h"
 #include "clock/bounds/tighten.h"
 #include "source/ticks.h"
 
@@ -134,13 +135,6 @@ static int match_gaps(struct match_list *out, const struct gap_list *guest,
 	return 0;
 }
 
-static int doubles_up(const void *a, const void *b)
-{
-	double p = *(const double *)a, q = *(const double *)b;
-
-	return (p > q) - (p < q);
-}
-
 /* Keeps the best guesses, one for each offset. */
 static void note_guess(struct guess *best, struct guess g, double us)
 {
@@ -160,21 +154,34 @@ static void note_guess(struct guess *best, struct guess g, double us)
 	best[i] = g;
 }
 
-/* With the drift @ppm taken out: where do most offsets lie close together? */
-static void try_drift(const struct match_list *l, double ppm, double middle, double us,
-		      double *scratch, struct guess *best)
+static double without_drift(const struct match *m, double ppm, double middle)
 {
+	return m->offset - ((double)m->x - middle) * ppm * 1e-6;
+}
+
+/* With the drift @ppm taken out: where do most offsets lie close together?  @items: room for twice
+ * as many as there are matches. */
+static void try_drift(const struct match_list *l, double ppm, double middle, double us,
+		      struct sort_item *items, struct guess *best)
+{
+	double least = INFINITY, close = CLOSE_US * us;
 	size_t lo = 0;
 
 	for (size_t i = 0; i < l->nr; i++)
-		scratch[i] = l->list[i].offset - ((double)l->list[i].x - middle) * ppm * 1e-6;
-	qsort(scratch, l->nr, sizeof(*scratch), doubles_up);
+		least = fmin(least, without_drift(&l->list[i], ppm, middle));
+	for (size_t i = 0; i < l->nr; i++) {
+		double above = without_drift(&l->list[i], ppm, middle) - least;
+
+		items[i].key = above < 0x1p62 ? (uint64_t)above : UINT64_C(1) << 62;
+	}
+	key_sort(items, l->nr);
 	for (size_t hi = 0; hi < l->nr; hi++) {
-		while (scratch[hi] - scratch[lo] > CLOSE_US * us)
+		while ((double)(items[hi].key - items[lo].key) > close)
 			lo++;
 		if (hi - lo + 1 >= MATCHES_MIN)
 			note_guess(best,
-				   (struct guess){scratch[lo + (hi - lo) / 2], ppm, hi - lo + 1},
+				   (struct guess){least + (double)items[lo + (hi - lo) / 2].key,
+						  ppm, hi - lo + 1},
 				   us);
 	}
 }
@@ -182,15 +189,15 @@ static void try_drift(const struct match_list *l, double ppm, double middle, dou
 static int make_guesses(struct guess *best, const struct match_list *l, double middle,
 			double limit_ppm, double us, struct stop *stop)
 {
-	double *scratch = calloc(l->nr + 1, sizeof(*scratch));
+	struct sort_item *items = calloc(2 * l->nr + 1, sizeof(*items));
 	double range = limit_ppm < DRIFT_MAX_PPM ? limit_ppm : DRIFT_MAX_PPM;
 
-	if (!scratch)
+	if (!items)
 		return -ENOMEM;
 	memset(best, 0, GUESSES * sizeof(*best));
 	for (double ppm = -range; ppm <= range && l->nr && !stop_asked(stop); ppm += DRIFT_STEP_PPM)
-		try_drift(l, ppm, middle, us, scratch, best);
-	free(scratch);
+		try_drift(l, ppm, middle, us, items, best);
+	free(items);
 	return 0;
 }
 
