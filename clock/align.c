@@ -421,12 +421,32 @@ static int by_evidence(struct topology *t, struct placed *p, struct evidence *e,
 	return ret;
 }
 
+/* What an offset breaks that was not found by fitting. */
+static int count_violations(struct placed *p, const struct evidence *e, struct error *err)
+{
+	struct contained_list c = {0};
+	int ret = list_contained(&c, p, false);
+
+	if (ret)
+		fail(err, ret, "out of memory aligning %s", p->machine->name);
+	else
+		contained_violations(&p->machine->to_parent, &e->pairs, &c, 0);
+	contained_release(&c);
+	return ret;
+}
+
 static int to_parent(struct topology *t, struct placed *p, struct evidence *e, struct error *err)
 {
+	const struct clock_model *m = &p->machine->to_parent;
 	int ret = by_evidence(t, p, e, err);
 
-	return ret == 0 && !e->rough && p->candidate->in->has_tsc_offset ? told_apply(t, p, err)
-									 : ret;
+	if (ret || e->rough)
+		return ret;
+	if (p->candidate->in->has_tsc_offset)
+		ret = told_apply(t, p, err);
+	if (ret == 0 && (m->method == CLOCK_METHOD_TSC || m->method == CLOCK_METHOD_TOLD))
+		ret = count_violations(p, e, err);
+	return ret;
 }
 
 /* The pairs' constraints in L0's ticks. */

@@ -79,8 +79,6 @@ static int make_model(struct placed *p, ns_t bound, struct error *err)
 	if (ret)
 		return ret;
 	told.nr_pairs = m->nr_pairs;
-	told.nr_violations = m->nr_violations;
-	told.worst_violation_ns = m->worst_violation_ns;
 	clock_model_release(m);
 	*m = told;
 	return 0;

@@ -91,16 +91,14 @@ static int tighten_once(struct clock_model *m, struct constraints *all, uint64_t
 	return after < before * (1 - WORTH_GOING_ON);
 }
 
-/* Of the model that stays, whichever round made it, and also when none did: what no round could
- * use is what contradicts it most. */
-static void count_violations(struct clock_model *m, const struct constraints *all,
-			     const struct contained_list *c, uint64_t slack)
+void contained_violations(struct clock_model *m, const struct constraints *base,
+			  const struct contained_list *c, uint64_t slack)
 {
 	struct contain_count sum = {0};
 
 	m->nr_violations = 0;
 	m->worst_violation_ns = 0;
-	fit_count_violations(m, all, slack);
+	fit_count_violations(m, base, slack);
 	for (size_t i = 0; i < c->nr; i++)
 		contain_count(&sum, m, c->list[i].events, &c->list[i].ranges, UINT64_MAX);
 	m->nr_violations += sum.outside;
@@ -120,8 +118,10 @@ int tighten(struct clock_model *model, const struct constraints *base,
 	ret = ret == 0 && c->nr > 0 ? 1 : ret;
 	for (unsigned i = 0; i < ROUNDS_MAX && ret > 0; i++)
 		ret = stop_asked(opt->stop) ? -EINTR : tighten_once(model, &all, nr_base, c, opt);
+	/* Of the model that stays, whichever round made it, and also when none did: what no round
+	 * could use is what contradicts it most. */
 	if (ret == 0)
-		count_violations(model, &all, c, opt->slack);
+		contained_violations(model, &all, c, opt->slack);
 	constraints_release(&all);
 	return ret < 0 ? fail(err, ret, "out of memory aligning clocks") : 0;
 }

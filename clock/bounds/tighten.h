@@ -15,12 +15,16 @@ struct contained_list {
 	size_t nr, room;
 };
 
+/* Counts what @m breaks, anew: of @base by more than @slack, and the events of @c that are in none of
+ * their ranges. */
+void contained_violations(struct clock_model *m, const struct constraints *base,
+			  const struct contained_list *c, uint64_t slack);
+
 /*
  * Tightens @model by containment, round by round, until it gains little more.  @base are the
  * constraints that hold anyway (may be empty), sorted; they are used in every round.  The
- * model's figures are brought up to date.  Violations are counted once, of the model that stays:
- * what it breaks of @base and of containment, and the events of @c that are in none of their ranges,
- * whether or not anything could be gained.  0 or a negative error.
+ * model's figures are brought up to date.  Violations are counted once, of the model that stays, by
+ * all constraints, whether or not anything could be gained.  0 or a negative error.
  */
 int tighten(struct clock_model *model, const struct constraints *base,
 	    const struct contained_list *c, const struct fit_options *opt, struct error *err);

@@ -333,14 +333,21 @@ static void unmake(struct made *m)
 	}
 }
 
-static int find(struct topology *t, struct made *m, struct error *err)
+static int find_given(struct topology *t, struct made *m, const int64_t *offset, struct error *err)
 {
 	/* The guest is named first: order must not matter. */
-	const struct topology_input in[2] = {{.trace = &m->traces[GUEST]},
+	const struct topology_input in[2] = {{.trace = &m->traces[GUEST],
+					      .has_tsc_offset = offset,
+					      .tsc_offset = offset ? *offset : 0},
 					     {.trace = &m->traces[HOST]}};
 	const struct topology_options opt = {.threads = 2};
 
 	return topology_find(t, in, 2, &opt, err);
+}
+
+static int find(struct topology *t, struct made *m, struct error *err)
+{
+	return find_given(t, m, NULL, err);
 }
 
 /* The truth must lie within the bound at all times; returns the largest bound outside the
@@ -625,6 +632,49 @@ static void a_written_tsc_offset_is_exact(void **state)
 		assert_int_equal(t.machines[1].clock.method, CLOCK_METHOD_TSC);
 		assert_int_equal(check_truth(&t, &m, 0, 0), 0);
 		assert_false(t.ticks_are_ns);
+		topology_release(&t);
+		unmake(&m);
+	}
+}
+
+/* Moves events of the guest to 50 us before the next one, where its vCPU was out; how many. */
+static unsigned tear(struct made *m, unsigned most)
+{
+	struct made_stream *s = &m->streams[GUEST][0];
+	unsigned nr = 0;
+
+	for (size_t i = 100; i + 1 < s->nr && nr < most; i += 100) {
+		while (i + 2 < s->nr && (s->list[i].kind != EV_SOFTIRQ_RAISE ||
+					 s->list[i + 1].time.v - s->list[i].time.v < 600000))
+			i++;
+		s->list[i].time.v = s->list[i + 1].time.v - 50000;
+		nr++;
+	}
+	return nr;
+}
+
+/* It is no less exact for that, and says so; a user who gives it is told the same. */
+static void what_an_exact_offset_contradicts_is_counted(void **state)
+{
+	(void)state;
+	for (int way = 0; way < 3; way++) {
+		struct made m;
+		struct topology t;
+		int64_t offset;
+		unsigned nr;
+
+		make_world(&m, (struct world){.no_calls = way == 1});
+		offset = -m.w.boot;
+		make_tsc(&m);
+		nr = tear(&m, 8);
+		assert_int_equal(nr, 8);
+		for (int cpu = 0; cpu < CPUS && way < 2; cpu++)
+			write_offset(&m, cpu, 0, offset);
+		assert_int_equal(find_given(&t, &m, way < 2 ? NULL : &offset, NULL), 0);
+		assert_int_equal(t.machines[1].clock.method,
+				 way < 2 ? CLOCK_METHOD_TSC : CLOCK_METHOD_TOLD);
+		assert_int_equal(t.machines[1].clock.nr_violations, nr);
+		assert_in_range(t.machines[1].clock.worst_violation_ns, 25000, 50000);
 		topology_release(&t);
 		unmake(&m);
 	}
@@ -1025,6 +1075,7 @@ int main(void)
 		cmocka_unit_test(timers_that_do_not_fit_do_not_count),
 		cmocka_unit_test(long_traces_are_sampled),
 		cmocka_unit_test(a_written_tsc_offset_is_exact),
+		cmocka_unit_test(what_an_exact_offset_contradicts_is_counted),
 		cmocka_unit_test(a_wrong_tsc_offset_is_not_believed),
 		cmocka_unit_test(what_trace_cmd_noted_is_used),
 		cmocka_unit_test(a_cpu_that_is_not_recorded_contradicts_nothing),
