@@ -128,9 +128,8 @@ static int gather_points(struct mono_point_list *out, const struct sample *l0,
 
 /* The fitted line becomes the reference: by definition it is not wrong. */
 static void become_reference(struct topology *t, struct clock_model *m, const struct sample *l0,
-			     bool readings)
+			     bool readings, ns_t bound)
 {
-	ns_t bound = worst_bound(m);
 	double ticks = (double)(l0->last - l0->first);
 	double ns = (double)clock_to_l0(m, (ticks_t){l0->last}) -
 		    (double)clock_to_l0(m, (ticks_t){l0->first});
@@ -147,22 +146,26 @@ static void become_reference(struct topology *t, struct clock_model *m, const st
 		 t->tsc_khz, bound, readings ? "readings of both and its timers" : "its timers");
 }
 
-/* 0 measured, 1 not enough to go by. */
+/* 0 measured, within *@bound; 1 not enough to go by. */
 static int measure(struct topology *t, const struct sample *l0,
-		   const struct mono_point_list *points, double told_rate, bool readings)
+		   const struct mono_point_list *points, double told_rate, bool readings,
+		   ns_t *bound)
 {
 	double *scratch = calloc(points->nr + 1, sizeof(*scratch));
 	struct constraints c = {0};
 	struct fit_options opt = {
 		.limit_ppm = RATE_LIMIT_PPM, .slack = 30, .x_begin = l0->first, .x_end = l0->last};
 	struct clock_model m;
-	double rate = told_rate;
+	/* What the trace says of its clock counts; what a user says only where nothing else does. */
+	double rate = l0->trace->clock.freq_hz ? told_rate : 0;
 	int ret = 0;
 
 	if (!scratch)
 		return -ENOMEM;
 	if (rate <= 0)
 		rate = rough_rate(points, scratch);
+	if (rate <= 0)
+		rate = told_rate;
 	if (rate > 0)
 		ret = point_constraints(points, rate, scratch, &c);
 	free(scratch);
@@ -171,8 +174,10 @@ static int measure(struct topology *t, const struct sample *l0,
 	if (ret == 0)
 		ret = rate > 0 ? fit_constraints(&m, &c, &opt, NULL) : 1;
 	constraints_release(&c);
-	if (ret == 0)
-		become_reference(t, &m, l0, readings);
+	if (ret == 0) {
+		*bound = worst_bound(&m);
+		become_reference(t, &m, l0, readings, *bound);
+	}
 	return ret == -ENODATA ? 1 : ret;
 }
 
@@ -222,17 +227,29 @@ static void find_wall(struct topology *t, const struct trace_clock *c,
 
 /* A cycle counter's relation to CLOCK_MONOTONIC by all readings of both. */
 static int by_points(struct topology *t, const struct sample *l0, const struct declared *declared,
-		     double rate)
+		     double rate, ns_t *bound)
 {
 	struct mono_point_list points = {0};
 	int ret = gather_points(&points, l0, declared);
 
 	if (ret == 0)
 		ret = declared->clocks.nr > 1 || points.nr >= POINTS_MIN
-			      ? measure(t, l0, &points, rate, declared->clocks.nr > 0)
+			      ? measure(t, l0, &points, rate, declared->clocks.nr > 0, bound)
 			      : 1;
 	free(points.list);
 	return ret;
+}
+
+/* The rate that was measured is good to what its readings leave at either end, and CLOCK_MONOTONIC may
+ * be slewed. */
+static bool contradicts(const struct topology *t, const struct sample *l0, ns_t bound,
+			uint64_t told_khz)
+{
+	double length_ns = (double)(l0->last - l0->first) * 1e6 / (double)t->tsc_khz;
+	double ppm = RATE_LIMIT_PPM + 2e6 * (double)bound / length_ns;
+
+	return told_khz && t->tsc_khz && length_ns > 0 &&
+	       fabs((double)told_khz / (double)t->tsc_khz - 1) * 1e6 > ppm;
 }
 
 int reference_find(struct topology *t, const struct sample *l0, const struct declared *declared,
@@ -240,11 +257,17 @@ int reference_find(struct topology *t, const struct sample *l0, const struct dec
 {
 	const struct trace_clock *c = &l0->trace->clock;
 	double rate = told_rate(c, told_khz);
-	int ret = c->kind == CLOCK_TSC && !rough ? by_points(t, l0, declared, rate) : 1;
+	ns_t bound = 0;
+	int ret = c->kind == CLOCK_TSC && !rough ? by_points(t, l0, declared, rate, &bound) : 1;
 
 	find_wall(t, c, declared);
 	if (ret < 0)
 		return fail(err, ret, "out of memory measuring the clock of %s", l0->trace->path);
+	if (ret == 0 && !c->freq_hz && contradicts(t, l0, bound, told_khz))
+		return fail(err, -EINVAL,
+			    "--tsc-khz says %" PRIu64 " kHz, but the cycle counter of %s runs at "
+			    "%" PRIu64 " kHz by its timers and readings",
+			    told_khz, t->machines[0].name, t->tsc_khz);
 	if (ret == 0)
 		return 0;
 	if (rate <= 0)

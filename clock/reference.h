@@ -13,7 +13,8 @@
  * event, and records the reading in the latter.  So do state lines, which have both clocks read
  * together.  L0 time then is CLOCK_MONOTONIC, and the evidence says within what.  With one such
  * reading only, the rate is the one that the kernel told.  Without any, and no rate told, L0 time
- * stays in cycles (ticks_are_ns false).
+ * stays in cycles (ticks_are_ns false).  A rate that a user gives counts where nothing is measured;
+ * one that contradicts what is measured is -EINVAL.
  *
  * @rough: do not measure; cycles will do.  Fills t->ticks_are_ns, tsc_khz, wall_offset_ns,
  * wall_known, and machines[0]'s clock and evidence.

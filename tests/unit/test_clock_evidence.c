@@ -3,6 +3,7 @@
  * word counts. */
 #include "tests/unit/unit.h"
 
+#include <errno.h>
 #include <math.h>
 
 #include "clock/exact.h"
@@ -362,6 +363,7 @@ static void the_readings_around_a_moment_count(void **state)
 
 static void a_counters_rate_is_measured(void **state)
 {
+	static const uint64_t told_khz[] = {2500000, 2501000, 2510000, 1000000, 1, UINT64_MAX};
 	struct trace trace = {.clock.kind = CLOCK_TSC, .path = "x"};
 	struct machine machine = {0};
 	struct topology t = {.machines = &machine, .nr_machines = 1};
@@ -382,6 +384,17 @@ static void a_counters_rate_is_measured(void **state)
 	assert_in_range(t.tsc_khz, 2499999, 2500001);
 	assert_non_null(strstr(machine.evidence, "cycle counter of 2500000 kHz"));
 	clock_model_release(&machine.clock);
+	for (unsigned i = 0; i < ARRAY_SIZE(told_khz); i++) {
+		bool fits = llabs((int64_t)told_khz[i] - 2500000) < 1500;
+		struct error err = {0};
+
+		machine.evidence[0] = '\0';
+		assert_int_equal(reference_find(&t, &s, &declared, told_khz[i], false, &err),
+				 fits ? 0 : -EINVAL);
+		assert_true(fits || strstr(err.text, "runs at 2500000 kHz"));
+		assert_in_range(t.tsc_khz, 2499999, 2500001);
+		clock_model_release(&machine.clock);
+	}
 	free(s.monos.list);
 }
 
