@@ -8,10 +8,13 @@
  * record may begin in one of them and end in the next.  perf's stream has no checksum, and each of
  * its parts repeats earlier ones: behind one that is missing or damaged, most of what comes out
  * looks like records.  Where it is no chain of them, or has samples of no event, nothing of that
- * part is believed, nor of the one before it, nor of what follows.  In a directory "data" has the
- * header, and "data.0", "data.1" ... have the records of so many of perf's threads, each those of
- * its own CPUs. Each must be a file of its own: what is written is bounded by what they hold
- * together, and by what is free there.
+ * part is believed, nor of the one before it, nor of what follows.  Nor where a part has the bytes
+ * of an earlier one: samples have times, so no two parts with samples are the same, and what the
+ * second one repeats is not what it was made from.
+ *
+ * In a directory "data" has the header, and "data.0", "data.1" ... have the records of so many of
+ * perf's threads, each those of its own CPUs. Each must be a file of its own: what is written is
+ * bounded by what they hold together, and by what is free there.
  */
 #include "source/perf/reader.h"
 
@@ -23,6 +26,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <xxhash.h>
 #include <zstd.h>
 
 #include "base/map.h"
@@ -35,6 +39,7 @@
 #define RATIO_MAX 100
 #define ROOM_SHARE 2 /* of what is free where the file is: others need some */
 #define FILES_MAX 65536u
+#define PARTS_KNOWN (1u << 20) /* each of some 10 KB, mostly */
 
 struct join {
 	struct perf *p;
@@ -53,6 +58,9 @@ struct join {
 	uint8_t *record;
 	size_t nr, size; /* its bytes so far, and those that it has */
 	uint64_t record_at;
+
+	struct map parts; /* owned: those of this file that had samples, by a hash of their bytes */
+	bool sampled;	  /* the one that is being unpacked has some */
 
 	/* of the part that was unpacked last */
 	uint64_t last_at;      /* where it stands; 0: there is none */
@@ -109,7 +117,7 @@ static bool next_record(struct join *j)
 	return type && type <= RECORD_TYPES_MAX && j->size >= RECORD_HEAD_BYTES && j->size % 8 == 0;
 }
 
-static bool is_sound(const struct join *j)
+static bool is_sound(struct join *j)
 {
 	const struct perf_attrs *attrs = &j->p->attrs;
 	struct perf_place place;
@@ -117,6 +125,7 @@ static bool is_sound(const struct join *j)
 
 	if (!perf_record_read(j->record, 0, j->size, &r))
 		return false;
+	j->sampled |= r.type == RECORD_SAMPLE;
 	if (!j->described)
 		return true;
 	return r.type == RECORD_SAMPLE ? perf_sample_place(attrs, &r, &place) != PERF_SAMPLE_DAMAGED
@@ -172,16 +181,29 @@ static bool unpack(struct join *j, const uint8_t *data, uint64_t len)
 	return true;
 }
 
+/* A copy stands near: of so many, all are forgotten now and then. */
+static void know_part(struct join *j, uint64_t hash)
+{
+	if (j->parts.nr == PARTS_KNOWN)
+		map_clear(&j->parts);
+	if (map_put(&j->parts, hash, 1))
+		j->failed = -ENOMEM;
+}
+
 static bool put_unpacked(struct join *j, const uint8_t *data, uint64_t len, uint64_t at)
 {
 	uint64_t begin = j->nr ? j->record_at : written_to(j);
+	uint64_t hash = XXH3_64bits(data, len);
 
-	if (!unpack(j, data, len)) {
+	j->sampled = false;
+	if (map_get(&j->parts, hash) || !unpack(j, data, len)) {
 		take_back(j, begin);
 		return false;
 	}
 	j->last_at = at;
 	j->last_written = begin;
+	if (j->sampled)
+		know_part(j, hash);
 	return true;
 }
 
@@ -231,6 +253,7 @@ static uint64_t put_records(struct join *j, const struct mapfile *map, uint64_t 
 		return end;
 	}
 	ZSTD_DCtx_reset(j->zstd, ZSTD_reset_session_only);
+	map_release(&j->parts);
 	j->nr = 0;
 	j->last_at = 0;
 	j->too_long = false;
@@ -383,6 +406,7 @@ int perf_join(struct perf *p, struct error *err)
 	if (!ret)
 		ret = use(&j, err);
 	map_release(&j.files);
+	map_release(&j.parts);
 	ZSTD_freeDCtx(j.zstd);
 	free(j.chunk);
 	close(j.fd);
