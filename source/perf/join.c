@@ -7,15 +7,15 @@
  * What was compressed is one stream from the first such record to the last, for each file.  A
  * record may begin in one of them and end in the next.  perf's stream has no checksum, and each of
  * its parts repeats earlier ones: behind one that is missing or damaged, most of what comes out
- * looks like records.  Where it is no chain of them, or has samples of no event, nothing of that
- * part is believed, nor of the one before it, nor of what follows.  Nor where a part has the bytes
- * of an earlier one: samples have times, so no two parts with samples are the same, and what the
- * second one repeats is not what it was made from.
+ * looks like records.  Where it is no chain of them, or has samples of no event, or the part stands
+ * elsewhere than when it was made (parts.h), nothing of it is believed, nor of some before it, nor
+ * of what follows.
  *
  * In a directory "data" has the header, and "data.0", "data.1" ... have the records of so many of
  * perf's threads, each those of its own CPUs. Each must be a file of its own: what is written is
  * bounded by what they hold together, and by what is free there.
  */
+#include "source/perf/parts.h"
 #include "source/perf/reader.h"
 
 #include <errno.h>
@@ -26,7 +26,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#include <xxhash.h>
 #include <zstd.h>
 
 #include "base/map.h"
@@ -39,7 +38,6 @@
 #define RATIO_MAX 100
 #define ROOM_SHARE 2 /* of what is free where the file is: others need some */
 #define FILES_MAX 65536u
-#define PARTS_KNOWN (1u << 20) /* each of some 10 KB, mostly */
 
 struct join {
 	struct perf *p;
@@ -59,12 +57,8 @@ struct join {
 	size_t nr, size; /* its bytes so far, and those that it has */
 	uint64_t record_at;
 
-	struct map parts; /* owned: those of this file that had samples, by a hash of their bytes */
-	bool sampled;	  /* the one that is being unpacked has some */
-
-	/* of the part that was unpacked last */
-	uint64_t last_at;      /* where it stands; 0: there is none */
-	uint64_t last_written; /* where it begins in what was written */
+	struct perf_parts parts;
+	bool in_order; /* their samples are */
 };
 
 static uint64_t written_to(const struct join *j)
@@ -120,16 +114,20 @@ static bool next_record(struct join *j)
 static bool is_sound(struct join *j)
 {
 	const struct perf_attrs *attrs = &j->p->attrs;
+	enum perf_sample_state state;
 	struct perf_place place;
 	struct perf_record r;
 
 	if (!perf_record_read(j->record, 0, j->size, &r))
 		return false;
-	j->sampled |= r.type == RECORD_SAMPLE;
+	if (r.type != RECORD_SAMPLE)
+		return !j->described || !perf_record_was_sample(attrs, &r);
 	if (!j->described)
-		return true;
-	return r.type == RECORD_SAMPLE ? perf_sample_place(attrs, &r, &place) != PERF_SAMPLE_DAMAGED
-				       : !perf_record_was_sample(attrs, &r);
+		return perf_parts_sample(&j->parts, NULL);
+	state = perf_sample_place(attrs, &r, &place);
+	return state != PERF_SAMPLE_DAMAGED &&
+	       perf_parts_sample(&j->parts,
+				 state == PERF_SAMPLE_SOUND && j->in_order ? &place : NULL);
 }
 
 /* Whether @len bytes that were unpacked, and end at @end, go on as records do. */
@@ -181,37 +179,30 @@ static bool unpack(struct join *j, const uint8_t *data, uint64_t len)
 	return true;
 }
 
-/* A copy stands near: of so many, all are forgotten now and then. */
-static void know_part(struct join *j, uint64_t hash)
-{
-	if (j->parts.nr == PARTS_KNOWN)
-		map_clear(&j->parts);
-	if (map_put(&j->parts, hash, 1))
-		j->failed = -ENOMEM;
-}
-
 static bool put_unpacked(struct join *j, const uint8_t *data, uint64_t len, uint64_t at)
 {
 	uint64_t begin = j->nr ? j->record_at : written_to(j);
-	uint64_t hash = XXH3_64bits(data, len);
+	struct perf_part_place where = {.at = at, .written = begin};
 
-	j->sampled = false;
-	if (map_get(&j->parts, hash) || !unpack(j, data, len)) {
+	if (!perf_parts_enter(&j->parts, data, len) || !unpack(j, data, len)) {
 		take_back(j, begin);
 		return false;
 	}
-	j->last_at = at;
-	j->last_written = begin;
-	if (j->sampled)
-		know_part(j, hash);
+	if (perf_parts_add(&j->parts, data, len, where))
+		j->failed = -ENOMEM;
 	return true;
 }
 
-/* Damage shows late: the part before the one in which it does may be made of it, too. */
-static uint64_t take_back_last(struct join *j)
+/* Damage shows late: parts before the one in which it does may be made of it, too.  From where on
+ * nothing is believed, if not from @at. */
+static uint64_t take_back_last(struct join *j, uint64_t at)
 {
-	take_back(j, j->last_written);
-	return j->last_at;
+	const struct perf_part_place *back = perf_parts_back(&j->parts);
+
+	if (!back || j->too_long || j->failed)
+		return at;
+	take_back(j, back->written);
+	return back->at;
 }
 
 /* What is compressed in a record; false: it is not, or is damaged. */
@@ -253,17 +244,16 @@ static uint64_t put_records(struct join *j, const struct mapfile *map, uint64_t 
 		return end;
 	}
 	ZSTD_DCtx_reset(j->zstd, ZSTD_reset_session_only);
-	map_release(&j->parts);
+	perf_parts_begin(&j->parts);
 	j->nr = 0;
-	j->last_at = 0;
 	j->too_long = false;
 	for (struct perf_record r; at < end && !j->failed; at = r.next) {
 		if (!perf_record_read(map->data, at, end, &r))
 			return at;
 		if (!put_record(j, map, at, &r))
-			return j->last_at && !j->too_long && !j->failed ? take_back_last(j) : at;
+			return take_back_last(j, at);
 	}
-	return j->nr && !j->failed ? take_back_last(j) : at;
+	return j->nr ? take_back_last(j, at) : at;
 }
 
 static const char *what_is_wrong(const struct join *j)
@@ -382,6 +372,16 @@ static int use(struct join *j, struct error *err)
 	return 0;
 }
 
+/* Buffers that are written from their ends on are read so. */
+static bool is_in_order(const struct perf_attrs *a)
+{
+	for (uint32_t i = 0; i < a->nr; i++) {
+		if (a->list[i].backward)
+			return false;
+	}
+	return true;
+}
+
 int perf_join(struct perf *p, struct error *err)
 {
 	struct join j = {.p = p, .fd = unnamed_file("perf's records", err)};
@@ -395,7 +395,9 @@ int perf_join(struct perf *p, struct error *err)
 	j.record = j.chunk ? j.chunk + CHUNK_BYTES : NULL;
 	j.described = !p->attrs.incomplete && perf_attrs_sound(&p->attrs);
 	j.zstd = ZSTD_createDCtx();
-	ret = j.chunk && j.zstd && !map_put(&j.files, file_key(&p->map), 1)
+	j.in_order = is_in_order(&p->attrs);
+	ret = j.chunk && j.zstd && !perf_parts_init(&j.parts) &&
+			      !map_put(&j.files, file_key(&p->map), 1)
 		      ? 0
 		      : fail(err, -ENOMEM, "out of memory opening %s", p->trace->path);
 	if (!ret) {
@@ -406,7 +408,7 @@ int perf_join(struct perf *p, struct error *err)
 	if (!ret)
 		ret = use(&j, err);
 	map_release(&j.files);
-	map_release(&j.parts);
+	perf_parts_release(&j.parts);
 	ZSTD_freeDCtx(j.zstd);
 	free(j.chunk);
 	close(j.fd);

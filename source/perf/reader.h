@@ -18,6 +18,7 @@
  *
  *	record.h record.c  one record: where it has what
  *	file.c             the container: attributes, features, event formats
+ *	parts.h parts.c    compressed records, does each stand where it should?
  *	join.c             compressed records, and those of several files, made one file's
  *	columns.c          which CPU's a sample's number is
  *	order.h order.c    a CPU's records, are they in order?
