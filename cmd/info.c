@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -105,30 +106,38 @@ static const char *path_end(char *buf, size_t room, const char *path, unsigned w
 	return buf;
 }
 
+/* How many CPUs each machine has, by its row; NULL when out of memory. */
+static int64_t *count_cpus(const struct sonde_history *history)
+{
+	int64_t nr = sonde_nr_machines(history);
+	int64_t *nr_cpus = calloc((size_t)nr + 1, sizeof(*nr_cpus));
+	struct sonde_cpu cpu;
+
+	for (int64_t row = 0; nr_cpus && !sonde_cpu_get(history, row, &cpu); row++) {
+		if (cpu.machine < nr)
+			nr_cpus[cpu.machine]++;
+	}
+	return nr_cpus;
+}
+
 static int print_machines(const struct invocation *inv, struct sonde_history *history)
 {
 	struct table *t = table_new(&inv->screen);
+	int64_t *nr_cpus = count_cpus(history);
 	static const char *const titles[] = {"MACHINE", "IN",	 "CPUS",    "KERNEL",
 					     "TRACER",	"TRACE", "FOUND BY"};
 	static const unsigned flags[] = {0, 0, TABLE_RIGHT, 0, TABLE_TRUNC, 0, TABLE_WRAP};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(titles); i++)
 		table_column(t, titles[i], flags[i]);
-	for (int64_t row = 0; row < sonde_nr_machines(history); row++) {
+	for (int64_t row = 0; nr_cpus && row < sonde_nr_machines(history); row++) {
 		struct sonde_machine m, parent;
 		int line = table_line(t, TABLE_NO_PARENT);
-		int64_t cpus = 0;
 		char path[512];
 		char text[24];
 
 		sonde_machine_get(history, row, &m);
-		for (int64_t c = 0; c < sonde_nr_cpus(history); c++) {
-			struct sonde_cpu cpu;
-
-			sonde_cpu_get(history, c, &cpu);
-			cpus += cpu.machine == row;
-		}
-		snprintf(text, sizeof(text), "%" PRId64, cpus);
+		snprintf(text, sizeof(text), "%" PRId64, nr_cpus[row]);
 		table_cell(t, line, 0, m.name);
 		table_cell(t, line, 1,
 			   sonde_machine_get(history, m.parent, &parent) ? "" : parent.name);
@@ -140,6 +149,7 @@ static int print_machines(const struct invocation *inv, struct sonde_history *hi
 				    : "(none)");
 		table_cell(t, line, 6, m.evidence);
 	}
+	free(nr_cpus);
 	screen_title(&inv->screen, "Machines");
 	return table_print(t);
 }

@@ -27,6 +27,48 @@ struct counts {
 	int64_t *per_machine; /* owned: all threads of a machine */
 };
 
+/* The VMs of each machine. */
+struct vms {
+	int64_t *
+		first; /* owned, by the machine's row; 0 there is none, for the outermost is none */
+	int64_t *next; /* owned, by the VM's row: the machine's next one */
+	bool *on_thread; /* owned, by the VM's row: a thread of its host runs a vCPU of it */
+};
+
+/* A machine's row is below its VMs'. */
+static bool list_vms(const struct sonde_history *history, struct vms *vms)
+{
+	int64_t nr = sonde_nr_machines(history);
+	struct sonde_cpu cpu;
+
+	vms->first = calloc((size_t)nr + 1, sizeof(*vms->first));
+	vms->next = calloc((size_t)nr + 1, sizeof(*vms->next));
+	vms->on_thread = calloc((size_t)nr + 1, sizeof(*vms->on_thread));
+	if (!vms->first || !vms->next || !vms->on_thread)
+		return false;
+	for (int64_t row = nr - 1; row > 0; row--) {
+		struct sonde_machine m;
+
+		sonde_machine_get(history, row, &m);
+		if (m.parent < 0 || m.parent >= row)
+			continue;
+		vms->next[row] = vms->first[m.parent];
+		vms->first[m.parent] = row;
+	}
+	for (int64_t row = 0; !sonde_cpu_get(history, row, &cpu); row++) {
+		if (cpu.machine < nr && cpu.host_thread >= 0)
+			vms->on_thread[cpu.machine] = true;
+	}
+	return true;
+}
+
+static void vms_release(struct vms *vms)
+{
+	free(vms->first);
+	free(vms->next);
+	free(vms->on_thread);
+}
+
 static bool count_threads(const struct sonde_history *history, struct counts *c)
 {
 	c->per_ns = calloc((size_t)sonde_nr_pid_ns(history) + 1, sizeof(*c->per_ns));
@@ -73,6 +115,7 @@ struct tree {
 	struct sonde_history *history;
 	struct table *table;
 	struct counts counts;
+	struct vms vms;
 	const struct tree_options *opt;
 };
 
@@ -171,29 +214,17 @@ static void add_cpus(struct tree *t, int parent, unsigned machine)
 	}
 }
 
-/* Whether a thread of its host runs a vCPU of it. */
-static bool has_thread(const struct sonde_history *history, int64_t machine)
-{
-	struct sonde_cpu cpu;
-
-	for (int64_t row = 0; !sonde_cpu_get(history, row, &cpu); row++) {
-		if (cpu.machine == machine && cpu.host_thread >= 0)
-			return true;
-	}
-	return false;
-}
-
 /* What the machine is, and how that was found out. */
-static void machine_notes(const struct sonde_history *history, int64_t row,
-			  const struct sonde_machine *m, char *notes, size_t room)
+static void machine_notes(const struct tree *t, int64_t row, const struct sonde_machine *m,
+			  char *notes, size_t room)
 {
 	char process[48] = "", what[80];
 
-	machine_kind_text(history, row, false, what, sizeof(what));
+	machine_kind_text(t->history, row, false, what, sizeof(what));
 
 	if (m->vm_pid > 0 && m->parent >= 0)
 		snprintf(process, sizeof(process), ", process %" PRId64, m->vm_pid);
-	if (m->parent >= 0 && !m->traced && !m->pid_known && has_thread(history, row))
+	if (m->parent >= 0 && !m->traced && !m->pid_known && t->vms.on_thread[row])
 		snprintf(notes, room,
 			 "%s, not traced, process unknown: may be part of another VM listed here",
 			 what);
@@ -212,19 +243,14 @@ static void add_machine(struct tree *t, int parent_line, int64_t row)
 
 	sonde_machine_get(t->history, row, &m);
 	snprintf(label, sizeof(label), "%s", m.name);
-	machine_notes(t->history, row, &m, notes, sizeof(notes));
+	machine_notes(t, row, &m, notes, sizeof(notes));
 	line = add_line(t, parent_line, label, t->counts.per_machine[row], notes);
 	table_cell_color(t->table, line, 0, "\033[1m");
 	add_cpus(t, line, (unsigned)row);
 	add_threads(t, line, (unsigned)row, -1);
 	add_containers(t, line, (unsigned)row, -1);
-	for (int64_t vm = row + 1; vm < sonde_nr_machines(t->history); vm++) {
-		struct sonde_machine child;
-
-		sonde_machine_get(t->history, vm, &child);
-		if (child.parent == row)
-			add_machine(t, line, vm);
-	}
+	for (int64_t vm = t->vms.first[row]; vm; vm = t->vms.next[vm])
+		add_machine(t, line, vm);
 }
 
 static void add_left_out(struct tree *t)
@@ -298,13 +324,9 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 	json_end(j);
 	json_containers(j, t, (unsigned)row, -1);
 	json_begin_array(j, "vms");
-	for (int64_t vm = row + 1; vm < sonde_nr_machines(t->history); vm++) {
-		struct sonde_machine child;
-
-		sonde_machine_get(t->history, vm, &child);
-		if (child.parent == row && j->depth + 4 < JSON_DEPTH_MAX)
-			json_tree(j, t, vm);
-	}
+	for (int64_t vm = t->vms.first[row]; vm && j->depth + 4 < JSON_DEPTH_MAX;
+	     vm = t->vms.next[vm])
+		json_tree(j, t, vm);
 	json_end(j);
 	if (!row)
 		json_left_out(j, t->history, sonde_nr_left_outs(t->history));
@@ -327,10 +349,11 @@ static enum exit_code run_tree(const struct invocation *inv)
 
 	if (code)
 		return code;
-	if (!count_threads(t.history, &t.counts) ||
+	if (!count_threads(t.history, &t.counts) || !list_vms(t.history, &t.vms) ||
 	    (is_json(inv) ? print_json(inv, &t) : print_text(inv, &t)))
 		code = complain(inv, EXIT_FAILED, "out of memory");
 	counts_release(&t.counts);
+	vms_release(&t.vms);
 	sonde_history_close(t.history);
 	return code;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* qsort_r */
 #include "query/query.h"
 #include "query/counts.h"
 #include "query/cells.h"
@@ -138,18 +139,33 @@ static struct sonde_cpu cpu_of_cells(const struct sonde_history *history, int64_
 	};
 }
 
+static int by_machine_and_number(const void *a, const void *b, void *cpus)
+{
+	uint32_t row_a = *(const uint32_t *)a, row_b = *(const uint32_t *)b;
+	const struct sonde_cpu *x = (const struct sonde_cpu *)cpus + row_a;
+	const struct sonde_cpu *y = (const struct sonde_cpu *)cpus + row_b;
+
+	if (x->machine != y->machine)
+		return x->machine < y->machine ? -1 : 1;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return row_a < row_b ? -1 : row_a > row_b;
+}
+
 static int index_cpus(struct sonde_history *history, struct error *err)
 {
 	int64_t nr = query_nr_rows(history, QUERY_CPU);
 
 	history->cpu_attrs = calloc((size_t)nr + 1, sizeof(*history->cpu_attrs));
 	history->cpus = calloc((size_t)nr + 1, sizeof(*history->cpus));
-	if (!history->cpu_attrs || !history->cpus)
+	history->cpu_order = calloc((size_t)nr + 1, sizeof(*history->cpu_order));
+	if (!history->cpu_attrs || !history->cpus || !history->cpu_order)
 		return fail(err, -ENOMEM, "out of memory");
 	for (int64_t row = 0; row < nr; row++) {
 		struct sonde_cpu cpu = history->cpus[row] = cpu_of_cells(history, row);
 		attr_t dir;
 
+		history->cpu_order[row] = (uint32_t)row;
 		if (map_put(&history->cpu_rows, (uint64_t)cpu.machine << 32 | (uint32_t)cpu.number,
 			    (uint32_t)row))
 			return fail(err, -ENOMEM, "out of memory");
@@ -161,6 +177,8 @@ static int index_cpus(struct sonde_history *history, struct error *err)
 								 query_cpu_attr_names[i]);
 		}
 	}
+	qsort_r(history->cpu_order, (size_t)nr, sizeof(*history->cpu_order), by_machine_and_number,
+		history->cpus);
 	return 0;
 }
 
@@ -334,6 +352,7 @@ void sonde_history_close(struct sonde_history *history)
 	map_release(&history->vector_rows);
 	free(history->cpu_attrs);
 	free(history->cpus);
+	free(history->cpu_order);
 	free(history->ns_init);
 	free(history->exit_kinds);
 	free(history->machines);

@@ -70,6 +70,7 @@ struct sonde_history {
 	} tables[QUERY_NR_TABLES];			   /* all 0: there is none */
 	int8_t column[QUERY_NR_TABLES][QUERY_COLUMNS_MAX]; /* in the file; -1 = the file lacks it */
 	struct map cpu_rows;				   /* machine << 32 | number -> row */
+	uint32_t *cpu_order;				   /* owned: rows by machine and number */
 	struct map vector_rows;				   /* cpu row << 8 | vector -> row */
 	attr_t (*cpu_attrs)[CPU_NR_ATTRS];		   /* owned, per CPU row */
 	struct sonde_cpu *cpus;	      /* owned, per CPU row: analyses ask often */

@@ -57,19 +57,22 @@ int64_t sonde_find_cpu(const struct sonde_history *history, int64_t machine, int
 
 int64_t sonde_next_cpu(const struct sonde_history *history, int64_t machine, int after)
 {
-	int64_t found = -1;
-	int64_t least = INT64_MAX;
+	int64_t nr = query_nr_rows(history, QUERY_CPU), low = 0, high = nr;
+	const struct sonde_cpu *cpu;
 
-	for (int64_t row = 0; row < query_nr_rows(history, QUERY_CPU); row++) {
-		int64_t its = query_number(history, QUERY_CPU, row, 1);
+	while (low < high) {
+		int64_t middle = low + (high - low) / 2;
 
-		if (query_number(history, QUERY_CPU, row, 0) == machine && its > after &&
-		    its < least) {
-			found = row;
-			least = its;
-		}
+		cpu = &history->cpus[history->cpu_order[middle]];
+		if (cpu->machine < machine || (cpu->machine == machine && cpu->number <= after))
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return found;
+	if (low == nr)
+		return -1;
+	cpu = &history->cpus[history->cpu_order[low]];
+	return cpu->machine == machine ? (int64_t)history->cpu_order[low] : -1;
 }
 
 struct thread_key {

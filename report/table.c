@@ -16,6 +16,8 @@
 struct table {
 	struct libscols_table *scols;
 	const struct screen *screen;
+	struct libscols_line **lines; /* owned: libsmartcols walks a list to the one of a number */
+	size_t nr_lines, room;
 	bool failed;
 };
 
@@ -83,13 +85,12 @@ static char *wrapped_rest(const struct libscols_column *column, char *text, void
 	return NULL;
 }
 
-static bool has_longer_word(struct libscols_table *table, struct libscols_column *column)
+static bool has_longer_word(const struct table *t, struct libscols_column *column)
 {
 	size_t width = scols_column_get_width(column);
 
-	for (size_t i = 0; i < scols_table_get_nlines(table); i++) {
-		struct libscols_line *line = scols_table_get_line(table, i);
-		const char *word = scols_line_get_column_data(line, column);
+	for (size_t i = 0; i < t->nr_lines; i++) {
+		const char *word = scols_line_get_column_data(t->lines[i], column);
 
 		while (word && *word) {
 			size_t len = strcspn(word, " ");
@@ -103,14 +104,14 @@ static bool has_longer_word(struct libscols_table *table, struct libscols_column
 }
 
 /* Columns that came out narrower than a word are broken anywhere; true: there are some. */
-static bool break_words(struct libscols_table *table)
+static bool break_words(const struct table *t)
 {
 	bool some = false;
 
-	for (size_t i = 0; i < scols_table_get_ncols(table); i++) {
-		struct libscols_column *column = scols_table_get_column(table, i);
+	for (size_t i = 0; i < scols_table_get_ncols(t->scols); i++) {
+		struct libscols_column *column = scols_table_get_column(t->scols, i);
 
-		if (!scols_column_is_customwrap(column) || !has_longer_word(table, column))
+		if (!scols_column_is_customwrap(column) || !has_longer_word(t, column))
 			continue;
 		some |= !scols_column_set_wrapfunc(column, NULL, NULL, NULL) &&
 			!scols_column_set_flags(column, SCOLS_FL_WRAP);
@@ -140,26 +141,43 @@ void table_column(struct table *t, const char *title, unsigned flags)
 		scols_cell_set_color(scols_column_get_header(column), BOLD);
 }
 
+static bool make_room(struct table *t)
+{
+	size_t room = t->room ? 2 * t->room : 64;
+	struct libscols_line **grown;
+
+	if (t->nr_lines < t->room)
+		return true;
+	grown = reallocarray(t->lines, room, sizeof(struct libscols_line *));
+	if (!grown)
+		return false;
+	t->lines = grown;
+	t->room = room;
+	return true;
+}
+
 int table_line(struct table *t, int parent)
 {
-	struct libscols_line *above = NULL;
+	struct libscols_line *line = NULL;
 
 	if (!t || t->failed)
 		return 0;
-	if (parent != TABLE_NO_PARENT)
-		above = scols_table_get_line(t->scols, (size_t)parent);
-	if (!scols_table_new_line(t->scols, above)) {
+	if (make_room(t))
+		line = scols_table_new_line(t->scols,
+					    parent == TABLE_NO_PARENT ? NULL : t->lines[parent]);
+	if (!line) {
 		t->failed = true;
 		return 0;
 	}
-	return (int)scols_table_get_nlines(t->scols) - 1;
+	t->lines[t->nr_lines] = line;
+	return (int)t->nr_lines++;
 }
 
 void table_cell(struct table *t, int line, unsigned column, const char *text)
 {
 	if (!t || t->failed)
 		return;
-	if (scols_line_set_data(scols_table_get_line(t->scols, (size_t)line), column, text))
+	if (scols_line_set_data(t->lines[line], column, text))
 		t->failed = true;
 }
 
@@ -169,7 +187,7 @@ void table_cell_color(struct table *t, int line, unsigned column, const char *co
 
 	if (!t || t->failed)
 		return;
-	cell = scols_line_get_cell(scols_table_get_line(t->scols, (size_t)line), column);
+	cell = scols_line_get_cell(t->lines[line], column);
 	if (cell && scols_cell_set_color(cell, color))
 		t->failed = true;
 }
@@ -196,7 +214,7 @@ int table_print(struct table *t)
 	if (!t)
 		return -ENOMEM;
 	ret = t->failed ? -ENOMEM : scols_print_table_to_string(t->scols, &text);
-	if (!ret && break_words(t->scols)) {
+	if (!ret && break_words(t)) {
 		free(text);
 		text = NULL;
 		ret = scols_print_table_to_string(t->scols, &text);
@@ -205,6 +223,7 @@ int table_print(struct table *t)
 		print_lines(t->screen->out, text);
 	free(text);
 	scols_unref_table(t->scols);
+	free(t->lines);
 	free(t);
 	return ret;
 }
