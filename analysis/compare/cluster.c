@@ -12,9 +12,11 @@
 struct problem {
 	const double *points;
 	unsigned nr, dims;
-	double *centres;    /* owned: CLUSTERS_MAX x dims */
-	int *group;	    /* owned: of the number of groups at hand */
-	double *silhouette; /* owned */
+	double *centres;			/* owned: CLUSTERS_MAX x dims */
+	int *group;				/* owned: of the number of groups at hand */
+	double *silhouette;			/* owned */
+	unsigned (*sample)[CLUSTER_SAMPLE_MAX]; /* owned: points of each group, ... */
+	unsigned nr_sample[CLUSTERS_MAX];	/* ... and how many */
 };
 
 static double distance(const double *a, const double *b, unsigned dims)
@@ -108,14 +110,34 @@ static void move_centres(const struct problem *p, unsigned k)
 	}
 }
 
+/* Those of each group that its points are compared with. */
+static void take_sample(struct problem *p, unsigned k)
+{
+	unsigned size[CLUSTERS_MAX] = {0}, seen[CLUSTERS_MAX] = {0};
+
+	for (unsigned i = 0; i < p->nr; i++)
+		size[p->group[i]]++;
+	memset(p->nr_sample, 0, k * sizeof(*p->nr_sample));
+	for (unsigned i = 0; i < p->nr; i++) {
+		int g = p->group[i];
+		size_t wanted = size[g] < CLUSTER_SAMPLE_MAX ? size[g] : CLUSTER_SAMPLE_MAX;
+
+		/* When its share of the group has grown by one more. */
+		if (++seen[g] * wanted / size[g] > p->nr_sample[g])
+			p->sample[g][p->nr_sample[g]++] = i;
+	}
+}
+
 /* Mean distance of @i to the others of group @k; -1 there are none. */
 static double mean_distance(const struct problem *p, unsigned i, int k)
 {
 	double sum = 0;
 	unsigned nr = 0;
 
-	for (unsigned j = 0; j < p->nr; j++) {
-		if (j == i || p->group[j] != k)
+	for (unsigned s = 0; s < p->nr_sample[k]; s++) {
+		unsigned j = p->sample[k][s];
+
+		if (j == i)
 			continue;
 		sum += distance(point(p, i), point(p, j), p->dims);
 		nr++;
@@ -124,10 +146,11 @@ static double mean_distance(const struct problem *p, unsigned i, int k)
 }
 
 /* Each point's, and their mean. */
-static double silhouettes(const struct problem *p, unsigned k)
+static double silhouettes(struct problem *p, unsigned k)
 {
 	double sum = 0;
 
+	take_sample(p, k);
 	for (unsigned i = 0; i < p->nr; i++) {
 		double own = mean_distance(p, i, p->group[i]);
 		double other = DBL_MAX;
@@ -146,7 +169,7 @@ static double silhouettes(const struct problem *p, unsigned k)
 	return sum / p->nr;
 }
 
-static void search(const struct problem *p, int *group, double *silhouette, int *found)
+static void search(struct problem *p, int *group, double *silhouette, int *found)
 {
 	unsigned most = p->nr - 1 < CLUSTERS_MAX ? p->nr - 1 : CLUSTERS_MAX;
 	double best = SILHOUETTE_MIN;
@@ -180,12 +203,14 @@ int cluster(const double *points, unsigned nr, unsigned dims, int *group, double
 	p.centres = calloc((size_t)CLUSTERS_MAX * dims, sizeof(*p.centres));
 	p.group = calloc(nr, sizeof(*p.group));
 	p.silhouette = calloc(nr, sizeof(*p.silhouette));
-	if (p.centres && p.group && p.silhouette)
+	p.sample = calloc(CLUSTERS_MAX, sizeof(*p.sample));
+	if (p.centres && p.group && p.silhouette && p.sample)
 		search(&p, group, silhouette, &found);
 	else
 		found = -ENOMEM;
 	free(p.centres);
 	free(p.group);
 	free(p.silhouette);
+	free(p.sample);
 	return found;
 }

@@ -12,6 +12,10 @@
 #define CLUSTERS_MAX 8
 /* A mean silhouette below this says that there are no groups. */
 #define SILHOUETTE_MIN 0.25
+/* A silhouette compares each point with all others of each group.  Of a group that has more than
+ * this, it takes so many, spread evenly over it in the order of the points: costs grow with the
+ * number of points then, not with its square. */
+#define CLUSTER_SAMPLE_MAX 100
 
 /*
  * @points: @nr x @dims, row by row.  @group[i]: 0 .. return value - 1.  @silhouette[i]: from -1

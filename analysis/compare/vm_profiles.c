@@ -67,6 +67,7 @@ struct profile {
 	bool is_ns;	    /* its history's time is in ns; else in cycles */
 	bool has_rates;	    /* they compare to those of the others: all are of one unit */
 	double rates[NR_RATES];
+	double slept; /* in all these waits */
 	int kind, group;
 	double silhouette;
 };
@@ -76,20 +77,26 @@ struct profiles {
 	unsigned nr;
 };
 
-/* ---- one VM -------------------------------------------------------------------------------- */
+/* ---- the VMs of a history ------------------------------------------------------------------ */
 
-static bool is_of(const struct sonde_history *history, int64_t cpu, int64_t vm)
+/* The profile of the VM that a CPU row belongs to; NULL there is none. */
+static struct profile *of_cpu(struct profile *by_machine, const struct sonde_history *history,
+			      int64_t cpu)
 {
 	struct sonde_cpu c;
 
-	return !sonde_cpu_get(history, cpu, &c) && c.machine == vm;
+	if (sonde_cpu_get(history, cpu, &c) || c.machine >= sonde_nr_machines(history))
+		return NULL;
+	return &by_machine[c.machine];
 }
 
-static void add_mix(struct profile *p, const struct sonde_history *history, int64_t vm,
+static void add_mix(struct profile *by_machine, const struct sonde_history *history,
 		    const struct sonde_rows *states)
 {
 	for (size_t row = 0; row < sonde_rows_nr(states); row++) {
-		if (!is_of(history, rows_named(states, row, "vcpu").i, vm))
+		struct profile *p = of_cpu(by_machine, history, rows_named(states, row, "vcpu").i);
+
+		if (!p)
 			continue;
 		p->vcpus++;
 		p->all_ns += rows_named(states, row, "total").i;
@@ -100,63 +107,91 @@ static void add_mix(struct profile *p, const struct sonde_history *history, int6
 			p->known_ns += time;
 		}
 	}
-	for (unsigned i = 0; i < NR_MIX && p->known_ns; i++)
-		p->mix[i] /= (double)p->known_ns;
 }
 
-static void add_rates(struct profile *p, const struct sonde_history *history, int64_t vm,
+static void add_rates(struct profile *by_machine, const struct sonde_history *history,
 		      const struct sonde_rows *exits, const struct sonde_rows *waits)
 {
-	double seconds = (double)p->known_ns / 1e9; /* of vCPUs; or 10^9 cycles */
-	double slept = 0;
-
 	for (size_t row = 0; row < sonde_rows_nr(exits); row++) {
-		if (rows_named(exits, row, "vm").i == vm)
-			p->rates[RATE_EXITS] += (double)rows_named(exits, row, "count").i;
+		int64_t vm = rows_named(exits, row, "vm").i;
+
+		if (vm >= 0 && vm < sonde_nr_machines(history))
+			by_machine[vm].rates[RATE_EXITS] +=
+				(double)rows_named(exits, row, "count").i;
 	}
 	for (size_t row = 0; row < sonde_rows_nr(waits); row++) {
-		if (!is_of(history, rows_named(waits, row, "vcpu").i, vm))
+		struct profile *p = of_cpu(by_machine, history, rows_named(waits, row, "vcpu").i);
+
+		if (!p)
 			continue;
 		p->rates[RATE_WAITS] += (double)rows_named(waits, row, "count").i;
-		slept += (double)rows_named(waits, row, "total").i;
+		p->slept += (double)rows_named(waits, row, "total").i;
 	}
+}
+
+/* Sums become shares and rates. */
+static void finish(struct profile *p)
+{
+	double seconds = (double)p->known_ns / 1e9; /* of vCPUs; or 10^9 cycles */
+
+	for (unsigned i = 0; i < NR_MIX; i++)
+		p->mix[i] /= (double)p->known_ns;
 	if (p->rates[RATE_WAITS] > 0)
-		p->rates[RATE_WAIT_LENGTH] = slept / p->rates[RATE_WAITS];
+		p->rates[RATE_WAIT_LENGTH] = p->slept / p->rates[RATE_WAITS];
 	p->rates[RATE_EXITS] /= seconds;
 	p->rates[RATE_WAITS] /= seconds;
+}
+
+/* Those of which anything is known join the list. */
+static int keep_known(struct profiles *ps, struct sonde_rows *out, struct profile *by_machine,
+		      const struct sonde_history *history, const char *name)
+{
+	int64_t nr = sonde_nr_machines(history);
+	struct profile *grown = reallocarray(ps->list, ps->nr + (size_t)nr, sizeof(*grown));
+	const char *run = arena_strdup(&out->arena, name);
+
+	if (!grown || !run) {
+		ps->list = grown ? grown : ps->list;
+		return -ENOMEM;
+	}
+	ps->list = grown;
+	for (int64_t vm = 1; vm < nr; vm++) {
+		struct profile *p = &by_machine[vm];
+		struct sonde_machine m;
+
+		if (!p->known_ns)
+			continue;
+		finish(p);
+		sonde_machine_get(history, vm, &m);
+		p->run = run;
+		p->is_ns = sonde_history_ticks_are_ns(history);
+		p->vm = arena_strdup(&out->arena, m.name);
+		if (!p->vm)
+			return -ENOMEM;
+		ps->list[ps->nr++] = *p;
+	}
+	return 0;
 }
 
 static int add_run(struct profiles *ps, struct sonde_rows *out, struct sonde_history *history,
 		   const char *name, ns_t begin, ns_t end, struct error *err)
 {
 	struct sonde_rows *states = NULL, *exits = NULL, *waits = NULL;
-	int ret = table_rows(&states, history, &vcpu_state_table, begin, end, err);
+	struct profile *by_machine =
+		calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*by_machine));
+	int ret = by_machine ? table_rows(&states, history, &vcpu_state_table, begin, end, err)
+			     : -ENOMEM;
 
 	if (!ret)
 		ret = table_rows(&exits, history, &exits_table, begin, end, err);
 	if (!ret)
 		ret = table_rows(&waits, history, &wait_table, begin, end, err);
-	for (int64_t vm = 1; vm < sonde_nr_machines(history) && !ret; vm++) {
-		struct profile p = {.run = arena_strdup(&out->arena, name),
-				    .is_ns = sonde_history_ticks_are_ns(history)};
-		struct sonde_machine m;
-		struct profile *grown;
-
-		sonde_machine_get(history, vm, &m);
-		p.vm = arena_strdup(&out->arena, m.name);
-		add_mix(&p, history, vm, states);
-		if (!p.known_ns)
-			continue;
-		add_rates(&p, history, vm, exits, waits);
-		grown = reallocarray(ps->list, ps->nr + 1, sizeof(*grown));
-		if (!grown || !p.run || !p.vm) {
-			ret = -ENOMEM;
-			ps->list = grown ? grown : ps->list;
-			break;
-		}
-		ps->list = grown;
-		ps->list[ps->nr++] = p;
+	if (!ret) {
+		add_mix(by_machine, history, states);
+		add_rates(by_machine, history, exits, waits);
+		ret = keep_known(ps, out, by_machine, history, name);
 	}
+	free(by_machine);
 	sonde_rows_free(states);
 	sonde_rows_free(exits);
 	sonde_rows_free(waits);
@@ -292,7 +327,7 @@ static const struct sonde_column columns[] = {
 	{"silhouette", "FIT", SONDE_COL_PPM,
 	 "its silhouette: near 100% it belongs to its group clearly, below 0 it does not; 0 where "
 	 "all "
-	 "are of one group"},
+	 "are of one group; a group of more than 100 counts by 100 of it"},
 	{"vcpus", "VCPUS", SONDE_COL_INT, "that it has"},
 	{"guest_mode", "GUEST MODE", SONDE_COL_PPM,
 	 "of the window, once per vCPU, as all that follows: its code ran, VMs in it included"},

@@ -77,6 +77,20 @@ def cost_of_trace(shape, *how):
         return instructions([lib.SONDE, "analyze", "-q", "-j", "1", trace, "-o", Path(scratch) / "history"])
 
 
+def costs_of_answers(nr, commands):
+    with tempfile.TemporaryDirectory() as scratch:
+        trace, history = write(Path(scratch) / "trace", packets(0, rounds_of_vms(nr))), Path(scratch) / "history"
+        subprocess.run([lib.SONDE, "analyze", "-q", trace, "-o", history], check=True)
+        return [instructions([lib.SONDE, name, history, *options]) for name, *options in commands]
+
+
+def answers_about_vms():
+    commands = [("tree",), ("tree", "--format", "json"), ("info",)]
+    for nr, some in (VMS // 2, commands), (VMS, [("vms",)]):  # below, vms compares each with all of a group
+        for command, *counts in zip(some, costs_of_answers(nr, some), costs_of_answers(TIMES * nr, some)):
+            compare(f"VMs, sonde {' '.join(command)}", *counts)
+
+
 def compare(name, few, many):
     print(f"{name}: {few / 1e6:.0f} million instructions; {TIMES} times as many: {many / 1e6:.0f} million")
     lib.check(many < TIMES_MAX * few, f"{name}: {TIMES} times as many, {many / few:.1f} times the cost")
@@ -96,6 +110,7 @@ def main():
     gaps_and_vms()
     compare("silent CPUs", cost_of_trace(silent_cpus, 400), cost_of_trace(silent_cpus, TIMES * 400))
     compare("processes and cgroups", cost_of_trace(attached, 1000), cost_of_trace(attached, TIMES * 1000))
+    answers_about_vms()
     callers = lib.BUILD / "tests/test_callers"
     compare("threads that send", instructions([callers, 500]), instructions([callers, TIMES * 500]))
 

@@ -48,12 +48,30 @@ static void the_answer_is_always_the_same(void **state)
 	assert_memory_equal(silhouette, again, sizeof(again));
 }
 
+/* More than a silhouette looks at, and in an order that a sample must not fall for. */
+static void large_groups_are_found_by_a_part_of_them(void **state)
+{
+	enum { NR = 10 * CLUSTER_SAMPLE_MAX };
+	static double points[NR], silhouette[NR];
+	static int group[NR];
+
+	(void)state;
+	for (unsigned i = 0; i < NR; i++)
+		points[i] = (i % 10 ? 0 : 1000) + i % 7;
+	assert_int_equal(cluster(points, NR, 1, group, silhouette), 2);
+	for (unsigned i = 0; i < NR; i++) {
+		assert_int_equal(group[i], group[i % 10 ? 1 : 0]);
+		assert_true(silhouette[i] > 0.99);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(three_heaps_are_three_groups),
 		cmocka_unit_test(an_even_spread_is_no_groups),
 		cmocka_unit_test(the_answer_is_always_the_same),
+		cmocka_unit_test(large_groups_are_found_by_a_part_of_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
