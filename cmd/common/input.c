@@ -37,6 +37,29 @@ static bool is_trace(const char *path)
 	return is;
 }
 
+/* Why it is no history; "help" may have been meant as a word. */
+static enum exit_code complain_unopened(const struct invocation *inv, const char *path,
+					const struct stat *st, const struct sonde_error *err)
+{
+	const char *name = inv->command->name;
+
+	if (S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode) || S_ISCHR(st->st_mode))
+		return complain(inv, EXIT_FAILED,
+				"%s is a %s; sonde %s reads a history, which is a file", path,
+				S_ISFIFO(st->st_mode)	? "pipe"
+				: S_ISSOCK(st->st_mode) ? "socket"
+							: "device",
+				name);
+	if (S_ISREG(st->st_mode) && !st->st_size)
+		return complain(inv, EXIT_FAILED,
+				"%s is empty; sonde %s reads a history, which sonde analyze makes",
+				path, name);
+	if (!st->st_mode && !strcmp(path, "help"))
+		return complain(inv, EXIT_FAILED,
+				"there is no file \"help\"; sonde help %s explains", name);
+	return complain(inv, EXIT_FAILED, "%s", err->text);
+}
+
 static enum exit_code open_run(const struct invocation *inv, const char *path,
 			       struct sonde_history **out)
 {
@@ -54,7 +77,7 @@ static enum exit_code open_run(const struct invocation *inv, const char *path,
 				"sonde analyze %s -o run.sonde",
 				path, inv->command->name, path);
 	if (sonde_history_open(out, path, &err))
-		return complain(inv, EXIT_FAILED, "%s", err.text);
+		return complain_unopened(inv, path, &st, &err);
 	if (!sonde_nr_machines(*out)) {
 		enum exit_code code = complain_empty(inv, path, sonde_history_complete(*out));
 

@@ -212,7 +212,9 @@ static int read_header(struct history *h, struct error *err)
 	const uint8_t *p = h->of->file.data;
 
 	if (h->of->file.len_bytes < FILE_HEADER_BYTES || memcmp(p, FILE_MAGIC, 8))
-		return fail(err, -EINVAL, "%s is not a history: it does not begin like one",
+		return fail(err, -EINVAL,
+			    "%s is not a history: it does not begin like one; sonde analyze makes "
+			    "histories of traces",
 			    h->of->path);
 	if (get_u32(p + 8) != FORMAT_VERSION)
 		return fail(err, -EINVAL, "%s has format version %u, this program knows %u",

@@ -149,7 +149,15 @@ for command in info tree report state timeline; do
 	says err "sonde $command: "
 	says err "$scratch/nothing.sonde"
 	run 1 "$sonde" $command README.md
-	says err "README.md"
+	says err "README.md is not a history: it does not begin like one; sonde analyze makes histories of traces"
+	: >"$scratch/empty.sonde"
+	run 1 "$sonde" $command "$scratch/empty.sonde"
+	says err "empty.sonde is empty; sonde $command reads a history, which sonde analyze makes"
+	[ -p "$scratch/pipe" ] || mkfifo "$scratch/pipe"
+	run 1 "$sonde" $command "$scratch/pipe"
+	says err "pipe is a pipe; sonde $command reads a history, which is a file"
+	run 1 "$sonde" $command help
+	says err "there is no file \"help\"; sonde help $command explains"
 	run 2 "$sonde" $command "$history" "$history"
 	says err "one history is expected"
 	run 1 "$sonde" $command samples
@@ -157,7 +165,7 @@ for command in info tree report state timeline; do
 	head -c 70000 "$history" >"$scratch/part.sonde"
 	run 1 "$sonde" $command "$scratch/part.sonde"
 	says err "part.sonde holds no machine: it was cut off at 70,000 bytes"
-	rm "$scratch/part.sonde"
+	rm "$scratch/part.sonde" "$scratch/empty.sonde"
 done
 for command in report timeline; do
 	run 2 "$sonde" $command "$history" --time 12,13
