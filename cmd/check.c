@@ -44,7 +44,9 @@ static void on_finding(enum sonde_finding kind, const char *text, void *data)
 		/* Of one file both begin with its name. */
 		if (!strncmp(text, c->path, len) && !strncmp(text + len, ": ", 2))
 			text += len + 2;
-		if (kind == SONDE_FAULT && !strncmp(text, c->path, len) && text[len] == ',')
+		/* A sentence that has the name as its subject has it once, too. */
+		if (kind == SONDE_FAULT && !strncmp(text, c->path, len) &&
+		    (text[len] == ',' || text[len] == ' '))
 			fprintf(c->inv->screen.out, "%s\n", safe_text(safe, sizeof(safe), text));
 		else if (kind == SONDE_FAULT || !c->inv->common.quiet)
 			fprintf(c->inv->screen.out, "%s: %s%s\n", c->path,

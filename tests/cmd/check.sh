@@ -123,3 +123,9 @@ run 1 "$sonde" check "$scratch/empty.sonde"
 says err "empty.sonde"
 run 2 "$sonde" check
 says err "which trace or history?"
+
+# What begins with the name of the file has it once.
+head -c 5000 /dev/zero >"$scratch/zero.dat"
+run 1 "$sonde" check "$scratch/zero.dat"
+[ "$(cat "$scratch/out")" = "$scratch/zero.dat does not begin like a trace.dat file; it is left out" ] ||
+	fail "$(cat "$scratch/out")"
