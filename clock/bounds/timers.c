@@ -136,7 +136,7 @@ static bool in_stay(const struct matching *m, const struct armed *a, const struc
 	ns_t bound = clock_bound(m->model, (ticks_t){a->time});
 	__int128 y = clock_to_l0(m->model, (ticks_t){a->time});
 
-	return bound <= BOUND_MAX_NS && y - bound >= s->begin && y - bound <= s->end;
+	return y - bound >= s->begin && y - bound <= s->end;
 }
 
 /* Looks at the guest's timers from @at in steps of @step; false: it is not clear which is meant. */

@@ -25,6 +25,8 @@ struct odd {
 	bool earlier;	      /* the timer was started one stay earlier */
 	bool again;	      /* and once more after the write, for the same moment */
 	bool unsure, nested;  /* the stays */
+	bool running;	      /* they had not ended when KVM's timer was started */
+	int64_t stay;	      /* they began so long before the write; 0: 300 us */
 	bool other_kvm_timer; /* of every third deadline it is not known which timer is its */
 	unsigned nr;
 	unsigned starts; /* of each timer, for the same moment; 0: one */
@@ -84,8 +86,10 @@ static void program(struct scene *s, const struct odd *o, unsigned i, int64_t t)
 			       o->other_kvm_timer && i % 3 == 0 ? 11 : 10, TID};
 	if (d->timer == 11)
 		d->expires += 3 * US;
-	assert_int_equal(stay_list_add(&s->host.stays, TID, 0, (uint64_t)(t + OFFSET - 300 * US),
-				       (uint64_t)(t + OFFSET + 10 * US), o->unsure),
+	assert_int_equal(stay_list_add(&s->host.stays, TID, 0,
+				       (uint64_t)(t + OFFSET - (o->stay ? o->stay : 300 * US)),
+				       (uint64_t)(t + OFFSET + (o->running ? 30 : 10) * US),
+				       o->unsure),
 			 0);
 	s->host.stays.list[s->host.stays.nr - 1].nested = o->nested ? NESTED_YES : NESTED_NO;
 }
@@ -183,15 +187,19 @@ static void what_contradicts_the_model_is_left_out_and_counted(void **state)
 static void what_is_not_clear_is_left_out(void **state)
 {
 	static const struct odd odds[] = {
-		{.twin = 4000},			       /* which of the two? */
-		{.twin = -4000},    {.earlier = true}, /* an exit may have come between */
-		{.unsure = true},   {.nested = true},
+		{.twin = 4000}, /* which of the two? */
+		{.twin = -4000},
+		{.earlier = true}, /* an exit may have come between */
+		{.unsure = true},
+		{.nested = true},
+		{.running = true}, /* it was not this vCPU that programmed it */
 		{.left = 25 * US}, /* maybe it was late, and not this moment was programmed */
-		{.left = 50 * MS},  {.rare = 1}, /* gaps of any length, all of them */
-		{.nr = 8},			 /* not enough for a median */
-		{.every = 30 * MS},		 /* nine of them tell of a quarter of a second */
-		{.bound = 2 * MS},		 /* they could be anything's */
-		{.starts = 100},		 /* too many to be looked at */
+		{.left = 50 * MS},
+		{.rare = 1},			   /* gaps of any length, all of them */
+		{.nr = 8},			   /* not enough for a median */
+		{.every = 30 * MS},		   /* nine of them tell of a quarter of a second */
+		{.bound = 2 * MS, .stay = 4 * MS}, /* they could be anything's */
+		{.starts = 100},		   /* too many to be looked at */
 	};
 
 	(void)state;
