@@ -539,6 +539,26 @@ static void what_two_made_is_of_neither(void **state)
 	unmake_copied(&w);
 }
 
+/* A trace may name as many threads as it has calls.  So many are looked at, the rest is left out. */
+static void makers_are_bounded(void **state)
+{
+	const uint64_t most = 65536, all = most + 100;
+	struct copied w = {0};
+
+	(void)state;
+	w.host.trace = &w.traces[0];
+	w.guest.trace = &w.traces[1];
+	w.traces[0].clock.kind = w.traces[1].clock.kind = CLOCK_TSC;
+	for (uint64_t i = 1; i <= all; i++) {
+		add_call(&w.guest.requests, i, i * 1000, -1);
+		add_call(&w.host.calls, i, i * 1000 + 20, (int32_t)i);
+	}
+	sample_settle(&w.host);
+	assert_int_equal(call_index_make(&w.index, &w.host), 0);
+	assert_int_equal(pairs_count(w.index, &(struct pair_guest){.sample = &w.guest}), most);
+	unmake_copied(&w);
+}
+
 /* ---- the add-on's calls ---- */
 
 #define IN_KERNEL INT64_C(-0x3fbff000)
@@ -612,6 +632,7 @@ int main(void)
 		cmocka_unit_test(many_copies_are_none),
 		cmocka_unit_test(what_a_guest_says_twice_tells_nothing),
 		cmocka_unit_test(what_two_made_is_of_neither),
+		cmocka_unit_test(makers_are_bounded),
 		cmocka_unit_test(a_process_asks_for_no_time),
 	};
 
