@@ -7,7 +7,23 @@
 
 #include "base/types.h"
 #include "channel/hypercalls.h"
+
+/* What another vCPU does just before this one tries to begin a window. */
+static void (*meanwhile)(void);
+
+static void let_another_begin(void)
+{
+	void (*begin)(void) = meanwhile;
+
+	meanwhile = NULL;
+	if (begin)
+		begin();
+}
+
+#define __sync_val_compare_and_swap(at, old, new)                                                  \
+	(let_another_begin(), __sync_val_compare_and_swap(at, old, new))
 #include "channel/vm_limits.h"
+#undef __sync_val_compare_and_swap
 
 #define VCPUS 8
 #define CALLS 8000000
@@ -73,6 +89,30 @@ static void time_may_come_late(void **state)
 	}
 	vm_limits_at(&l, 1000 + VM_WINDOW_NS);
 	assert_true(vm_limits_user(&l, VM_FORGED, 0, &first));
+}
+
+static struct vm_limits contested = {.since_ns = 1000};
+
+static void begin_and_call(void)
+{
+	bool first;
+
+	vm_limits_at(&contested, 1000 + VM_WINDOW_NS);
+	for (unsigned i = 0; i < VM_FORGED_MOST; i++)
+		assert_true(vm_limits_user(&contested, VM_FORGED, 0, &first));
+}
+
+/* Of two vCPUs that see a new window at once one begins it: what it has called since counts. */
+static void one_vcpu_begins_a_window(void **state)
+{
+	bool first;
+
+	(void)state;
+	meanwhile = begin_and_call;
+	vm_limits_at(&contested, 1001 + VM_WINDOW_NS);
+	assert_null(meanwhile);
+	assert_false(vm_limits_user(&contested, VM_FORGED, 0, &first));
+	assert_true(first);
 }
 
 /* What a kernel sends, too. */
@@ -226,6 +266,7 @@ int main(void)
 		cmocka_unit_test(the_rates_are_those_of_the_manual),
 		cmocka_unit_test(counts_do_not_run_into_each_other),
 		cmocka_unit_test(time_may_come_late),
+		cmocka_unit_test(one_vcpu_begins_a_window),
 		cmocka_unit_test(a_full_ring_and_the_rate_bound_records),
 		cmocka_unit_test(address_spaces_take_nothing_from_calls),
 		cmocka_unit_test(processes_leave_their_kernel_half),
