@@ -180,6 +180,19 @@ static void test_who_may_listen(void **state)
 	assert_true(stolen_may_listen(&all, &nameless, &none));
 }
 
+/* A number with something behind it names no process, whoever asks. */
+static void test_no_number(void **state)
+{
+	static const char *const names[] = {"pid:7x"};
+	const struct stolen_rules rules = {.vms = names, .nr_vms = 1};
+	struct vm_info vm = {.pid = 7, .name = "web-1"};
+	const struct vms one = {.list = &vm, .nr = 1};
+
+	(void)state;
+	assert_false(stolen_is_name(names[0]));
+	assert_false(stolen_may_listen(&rules, &vm, &one));
+}
+
 /* What means two VMs means none; each of them can be named in another way. */
 static void test_namesakes(void **state)
 {
@@ -496,6 +509,34 @@ static void test_wraps(void **state)
 	drop_vm(&vm);
 }
 
+/* Memory that could not be written to once is not written to any more, whatever is there then. */
+static void test_once_gone(void **state)
+{
+	const struct st_record r = {.length_ns = 1};
+	struct stolen_place place;
+	struct stolen_board *b;
+	struct fake_vm vm;
+	uint32_t begun;
+
+	(void)state;
+	make_vm(&vm);
+	place = place_of(&vm);
+	assert_int_equal(stolen_board_open(&b, &place, NULL), 0);
+	add(b, VCPU(0), ST_HOST, 1, 1);
+	assert_int_equal(stolen_board_tell(b, &nothing_special, true), 0);
+	begun = ring_of(&vm, 0)->told.begun;
+	ring_of(&vm, 0)->own.nonce ^= 1;
+	assert_int_not_equal(stolen_board_tell(b, &nothing_special, true), 0);
+	ring_of(&vm, 0)->own.nonce ^= 1;
+	assert_int_not_equal(stolen_board_tell(b, &nothing_special, false), 0);
+	assert_int_not_equal(stolen_board_tell(b, &nothing_special, true), 0);
+	assert_false(stolen_board_add(b, VCPU(0), &r, 0, 0));
+	stolen_board_end(b);
+	assert_true(ring_of(&vm, 0)->told.begun == begun);
+	stolen_board_close(b);
+	drop_vm(&vm);
+}
+
 static int try_place(struct stolen_place place)
 {
 	struct stolen_board *b;
@@ -508,6 +549,8 @@ static int try_place(struct stolen_place place)
 static void test_lies(void **state)
 {
 	struct stolen_place good, bad;
+	struct stolen_board *board;
+	struct error err = {0};
 	struct fake_vm vm;
 
 	(void)state;
@@ -518,7 +561,8 @@ static void test_lies(void **state)
 	bad.room = REGION_BYTES - 1; /* it ends in what is no guest's memory */
 	assert_int_equal(try_place(bad), -EINVAL);
 	bad.room = 0;
-	assert_int_equal(try_place(bad), -EINVAL);
+	assert_int_equal(stolen_board_open(&board, &bad, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "is no memory of its own"));
 	bad = good;
 	bad.at += 8;
 	assert_int_equal(try_place(bad), -EINVAL);
@@ -638,12 +682,14 @@ int main(void)
 		cmocka_unit_test(test_resolution),
 		cmocka_unit_test(test_resolution_hides),
 		cmocka_unit_test(test_who_may_listen),
+		cmocka_unit_test(test_no_number),
 		cmocka_unit_test(test_namesakes),
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_exits),
 		cmocka_unit_test(test_disorder),
 		cmocka_unit_test(test_told),
 		cmocka_unit_test(test_wraps),
+		cmocka_unit_test(test_once_gone),
 		cmocka_unit_test(test_lies),
 		cmocka_unit_test(test_taken_away),
 		cmocka_unit_test(test_looked_through),
