@@ -194,8 +194,7 @@ static int read_complete(struct history *h, struct error *err)
 		return 0;
 	h->begin = (ns_t)get_u64(t + 8);
 	h->end = (ns_t)get_u64(t + 16);
-	if (part_open(&h->of->file, get_u64(t + 24), true, &kind, &p) || kind != PART_INDEX ||
-	    h->end < h->begin)
+	if (part_open(&h->of->file, get_u64(t + 24), true, &kind, &p) || kind != PART_INDEX)
 		return fail(err, -EIO, "%s is damaged: its index cannot be read", h->of->path);
 	ret = read_index(h, &p, err);
 	h->complete = !ret;

@@ -437,6 +437,31 @@ static void times_that_make_no_sense(void **state)
 	free(data);
 }
 
+/* ... and so is an index that lists more than is in it. */
+static void an_index_ends_with_its_part(void **state)
+{
+	struct error err = {0};
+	struct history *h;
+	size_t len;
+	uint8_t *data = load(path, &len), *part = data + get_u64(data + len - 64 + 24);
+	uint8_t *payload = part + PART_HEADER_BYTES;
+	uint64_t len_bytes = get_u64(part + 8), last = get_u32(payload) - 1;
+	uint8_t *nr = payload + 4 + last * INDEX_STREAM_BYTES + 4;
+
+	(void)state;
+	for (unsigned more = 0; more < 2; more++) {
+		set_u32(nr, get_u32(nr) + more);
+		set_u64(part + 32, XXH3_64bits(payload, len_bytes));
+		set_u64(part + 40, XXH3_64bits(part, 40));
+		store(data, len);
+		assert_int_equal(history_open(&h, copy, &err), more ? -EIO : 0);
+		if (!more)
+			history_close(h);
+	}
+	assert_non_null(strstr(err.text, "its index makes no sense"));
+	free(data);
+}
+
 static void not_a_history(void **state)
 {
 	struct error err = {0};
@@ -590,6 +615,7 @@ int main(void)
 		cmocka_unit_test(same_bytes),
 		cmocka_unit_test(disk_full),
 		cmocka_unit_test(times_that_make_no_sense),
+		cmocka_unit_test(an_index_ends_with_its_part),
 		cmocka_unit_test(not_a_history),
 		cmocka_unit_test(nothing_ever_changed),
 		cmocka_unit_test(time_steps_back),
