@@ -19,7 +19,7 @@ struct world {
 	struct remote_options opt;
 	struct sink sink;
 	struct error err;
-	unsigned written, named, over;
+	unsigned written, named, over, noticed;
 };
 
 static int sink_write(struct sink *sink, enum sink_part kind, unsigned number, const void *data,
@@ -63,12 +63,21 @@ static void note_done(void *data, struct remote_machine *m)
 	w->over++;
 }
 
-/* Up to the greeting. */
-static void begin(struct world *w)
+static void note_notice(void *data, struct remote_machine *m, const char *text)
 {
-	static const struct remote_ops ops = {.open = open_sink, .done = note_done};
+	struct world *w = data;
+
+	(void)m;
+	assert_string_equal(text, CLEAN);
+	w->noticed++;
+}
+
+/* Up to the call. */
+static void call(struct world *w)
+{
+	static const struct remote_ops ops = {
+		.open = open_sink, .done = note_done, .notice = note_notice};
 	static const struct sink_ops sink = {.write = sink_write, .file = sink_file};
-	uint8_t answer[WIRE_ANSWER_BYTES];
 
 	memset(w, 0, sizeof(*w));
 	w->sink.ops = &sink;
@@ -76,8 +85,24 @@ static void begin(struct world *w)
 		.ops = &ops, .data = w, .request = {.depth = 3, .rings = 1}};
 	assert_int_equal(session_init(&w->s, &w->opt, &w->target, "vm", &w->err), 0);
 	assert_int_equal(session_call(&w->s, &w->err), 0);
-	wire_put_answer(answer, &w->s.greeting);
-	assert_int_equal(session_feed(&w->s, answer, sizeof(answer), &w->err), 0);
+	w->s.out_bytes = 0;
+}
+
+static int greet(struct world *w, uint16_t flags)
+{
+	struct wire_greeting g = w->s.greeting;
+	uint8_t answer[WIRE_ANSWER_BYTES];
+
+	g.flags = flags;
+	wire_put_answer(answer, &g);
+	return session_feed(&w->s, answer, sizeof(answer), &w->err);
+}
+
+/* Up to the greeting. */
+static void begin(struct world *w)
+{
+	call(w);
+	assert_int_equal(greet(w, 0), 0);
 	w->s.out_bytes = 0;
 }
 
@@ -154,6 +179,98 @@ static void nothing_comes_before_the_hello(void **state)
 	begin(&w);
 	assert_int_equal(send_part(&w, SINK_CPU, 0), -EPROTO);
 	assert_int_equal(w.written, 0);
+	end(&w);
+}
+
+/* Where a token is asked for, by whichever side, nothing is said without one. */
+static void a_token_is_not_done_without(void **state)
+{
+	struct world w;
+
+	(void)state;
+	call(&w);
+	assert_int_equal(greet(&w, WIRE_NEEDS_TOKEN), -EACCES);
+	assert_int_equal(w.s.out_bytes, 0);
+	end(&w);
+	call(&w);
+	w.target.needs_token = true;
+	assert_int_equal(greet(&w, 0), -EACCES);
+	assert_int_equal(w.s.out_bytes, 0);
+	end(&w);
+}
+
+/* A HELLO of an agent that has the token, but for one bit of its proof; -1: for none. */
+static int prove(struct world *w, int broken)
+{
+	static const struct wire_token token = {.bytes = "0123456789abcdef", .len_bytes = 16};
+	const struct wire_identity id = {.cpus = 1};
+	struct wire_header h = {.type = WIRE_HELLO};
+	uint8_t payload[WIRE_CONTROL_MAX];
+	size_t len;
+
+	call(w);
+	w->opt.token = &token;
+	w->target.needs_token = true;
+	assert_int_equal(greet(w, WIRE_NEEDS_TOKEN), 0);
+	assert_int_equal(w->s.out_bytes, WIRE_HEADER_BYTES + WIRE_PROOF_BYTES);
+	wire_prove(&token, WIRE_FROM_AGENT, &w->s.greeting, payload);
+	if (broken >= 0)
+		payload[broken / 8] ^= (uint8_t)(1u << broken % 8);
+	len = wire_pack(WIRE_IDENTITY, &id, payload + WIRE_PROOF_BYTES,
+			sizeof(payload) - WIRE_PROOF_BYTES);
+	h.len_bytes = WIRE_PROOF_BYTES + (uint32_t)len;
+	return send_bytes(w, h, payload);
+}
+
+static void a_proof_is_right_to_the_last_bit(void **state)
+{
+	struct world w;
+
+	(void)state;
+	assert_int_equal(prove(&w, -1), 0);
+	assert_int_equal(w.s.state, SESSION_READY);
+	end(&w);
+	for (int broken = 0; broken < WIRE_PROOF_BYTES * 8; broken += 51) {
+		assert_int_equal(prove(&w, broken), -EACCES);
+		assert_int_equal(w.s.state, SESSION_PROVING);
+		end(&w);
+	}
+}
+
+static void guests_are_as_deep_as_asked_for(void **state)
+{
+	struct wire_header h = {.type = WIRE_MACHINE};
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	assert_int_equal(send_hello(&w, 2), 0);
+	assert_int_equal(session_start(&w.s, &w.err), 0);
+	for (h.machine = 1; h.machine <= 4; h.machine++) {
+		const struct wire_identity id = {
+			.cpus = 1, .name = "inner", .parent = h.machine - 1u};
+
+		assert_int_equal(send_message(&w, h, WIRE_IDENTITY, &id),
+				 h.machine <= 3 ? 0 : -EPROTO);
+	}
+	assert_non_null(strstr(w.err.text, "deeper than asked for"));
+	assert_int_equal(w.s.nr_machines, 4);
+	end(&w);
+}
+
+/* The operator reads so many of a machine, and no more. */
+static void notices_are_bounded(void **state)
+{
+	const struct wire_text text = {.text = EVIL};
+	struct world w;
+
+	(void)state;
+	begin_recording(&w);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(send_message(&w, (struct wire_header){.type = WIRE_NOTICE},
+					      WIRE_TEXT, &text),
+				 0);
+	assert_int_equal(w.noticed, 32);
 	end(&w);
 }
 
@@ -328,6 +445,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_comes_before_the_hello),
+		cmocka_unit_test(a_token_is_not_done_without),
+		cmocka_unit_test(a_proof_is_right_to_the_last_bit),
+		cmocka_unit_test(guests_are_as_deep_as_asked_for),
+		cmocka_unit_test(notices_are_bounded),
 		cmocka_unit_test(cpus_are_bounded),
 		cmocka_unit_test(what_it_says_of_itself_is_text),
 		cmocka_unit_test(what_it_says_of_guests_is_text),

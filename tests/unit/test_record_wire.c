@@ -293,8 +293,15 @@ static void test_proofs(void **state)
 	assert_false(wire_proof_is_right(&b, WIRE_FROM_AGENT, &g, proof));
 	b.bytes[3] ^= 1;
 	assert_false(wire_proof_is_right(&b, WIRE_FROM_CALLER, &g, proof));
-	g.agent_nonce[0] = 1;
-	assert_false(wire_proof_is_right(&a, WIRE_FROM_CALLER, &g, proof));
+	for (unsigned i = 0; i < 4; i++) {
+		struct wire_greeting other = g;
+
+		other.agent_nonce[0] ^= i == 0;
+		other.caller_nonce[WIRE_NONCE_BYTES - 1] ^= i == 1;
+		other.version ^= i == 2 ? 0x100 : 0;
+		other.flags ^= i == 3 ? 0x100 : 0;
+		assert_false(wire_proof_is_right(&a, WIRE_FROM_CALLER, &other, proof));
+	}
 }
 
 /* ---- names --------------------------------------------------------------------------------- */
