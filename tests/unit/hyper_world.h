@@ -102,8 +102,10 @@ struct world {
 	uint64_t skipped;	    /* as a record has it */
 	bool namesake;		    /* vCPU 1 is a neighbour's, who calls itself by the same name */
 	unsigned namesakes_vcpu;    /* ... its number there */
-	bool twin;	/* before all others, vCPU 1 of a neighbour's that calls itself the same */
-	unsigned crowd; /* before all others, so many nested vCPUs of a neighbour's send a block */
+	bool twin;	 /* before all others, vCPU 1 of a neighbour's that calls itself the same */
+	unsigned crowd;	 /* before all others, so many nested vCPUs of neighbours' send a block */
+	unsigned crowds; /* ... of so many neighbours, in turn; 0: one */
+	bool panic;	 /* at the end vCPU 0 sends what all have */
 	bool nested; /* the VM runs in the one that has these threads, and the host takes its calls
 		      */
 	struct buf folded;
@@ -361,7 +363,7 @@ static inline void world_round(struct world *w, unsigned round)
 	}
 }
 
-/* The kernel of a third VM names ever new nested vCPUs. */
+/* Kernels of other VMs name ever new nested vCPUs. */
 static inline void world_crowd(struct world *w)
 {
 	static uint8_t block[HT_CALL_BLOCK_MAX];
@@ -377,7 +379,8 @@ static inline void world_crowd(struct world *w)
 		len = ht_end(&writer);
 		ht_call_fragment(&call, block, len, writer.seq, 0, true);
 		b = (struct buf){0};
-		payload_common(&b, ID_NESTED_HYPERCALL, WORLD_TID(WORLD_CPUS));
+		payload_common(&b, ID_NESTED_HYPERCALL,
+			       WORLD_TID(WORLD_CPUS + (w->crowds ? i % w->crowds : 0)));
 		put_uint(&b, call.nr, 8);
 		put_uint(&b, call.a0, 8);
 		put_uint(&b, call.a1, 8);
@@ -387,6 +390,30 @@ static inline void world_crowd(struct world *w)
 		put_uint(&b, WORLD_VMCB(WORLD_CPUS + i), 8);
 		world_record(w, 0, WORLD_BEGIN - (w->crowd - i) * WORLD_US, &b);
 		free(b.data);
+	}
+}
+
+/* The CPU that is left sends the others' blocks, too. */
+static inline void world_panic(struct world *w, uint64_t t)
+{
+	const unsigned last = 0;
+
+	world_sched(w, last, t, 0, WORLD_TID(last));
+	for (unsigned i = 0; i < WORLD_CPUS; i++) {
+		struct world_vcpu *v = &w->vcpus[i];
+		struct ht_call call;
+		uint32_t seq, len;
+
+		assert_int_equal(v->sending_len, 0); /* it had nothing half sent */
+		v->w.flags |= HT_FLAG_PANIC;
+		seq = v->w.seq;
+		len = ht_end(&v->w);
+		v->nr_sent = v->nr;
+		for (unsigned k = 0; k < ht_call_fragments(len); k++) {
+			ht_call_fragment(&call, v->block, len, seq, k,
+					 k + 1 == ht_call_fragments(len));
+			t = world_call_from(w, last, last, t, &call, WORLD_KERNEL);
+		}
 	}
 }
 
@@ -430,6 +457,8 @@ static inline void world_run(struct world *w, unsigned rounds)
 	world_crowd(w);
 	for (unsigned r = 0; r < rounds; r++)
 		world_round(w, r);
+	if (w->panic)
+		world_panic(w, WORLD_BEGIN + (uint64_t)rounds * WORLD_ROUND);
 	if (w->fold)
 		world_clock(w, WORLD_BEGIN + (uint64_t)rounds * WORLD_ROUND);
 	for (unsigned i = 0; i < WORLD_CPUS; i++)

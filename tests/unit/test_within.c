@@ -319,6 +319,41 @@ static void test_crowd(void **state)
 	}
 }
 
+/* Eight neighbours and more that do so use up what there is for nested vCPUs, and nothing else. */
+static void test_crowds(void **state)
+{
+	struct world w = {.crowd = 10 * 512, .crowds = 10};
+	struct within found;
+	struct trace *host;
+
+	(void)state;
+	open_world(&w, &host, &found);
+	assert_int_equal(found.nr, 1 + 4096);
+	assert_int_equal(host->problems.nr, 1);
+	assert_non_null(strstr(host->problems.list[0].text,
+			       "1024 hypercalls with events of guests are left out"));
+	close_world(&w, host, &found);
+}
+
+/* One vCPU sends blocks of them all in a panic, and is of the same VM as they are. */
+static void test_panic(void **state)
+{
+	struct world w = {.panic = true};
+	struct within found;
+	struct trace *host;
+
+	(void)state;
+	open_world(&w, &host, &found);
+	assert_int_equal(found.nr, 1);
+	for (int i = 0; i < WORLD_CPUS; i++) {
+		unsigned lost, nr = compare(found.list[0].trace, &w.vcpus[i], i, &lost);
+
+		assert_int_equal(nr, w.vcpus[i].nr_sent);
+		assert_int_equal(lost, 0);
+	}
+	close_world(&w, host, &found);
+}
+
 /* Where no exit tells who calls, nobody is believed, and that is said. */
 static void test_no_rip(void **state)
 {
@@ -646,7 +681,8 @@ int main(void)
 		cmocka_unit_test(test_forged),	       cmocka_unit_test(test_no_rip),
 		cmocka_unit_test(test_forged_history), cmocka_unit_test(test_namesake),
 		cmocka_unit_test(test_flood),	       cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_twins),
+		cmocka_unit_test(test_twins),	       cmocka_unit_test(test_crowds),
+		cmocka_unit_test(test_panic),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, drop_file);
