@@ -109,12 +109,29 @@ static void test_rate(void **state)
 	(void)state;
 	open_world();
 	for (unsigned i = 0; i < many; i++)
-		calls_at(1000 + 10 * (ns_t)i, USER, NUMBER(HT_MARK_MAGIC) | i);
+		calls_at((i < many - 250 ? 1000 : NS_PER_SEC / 2) + 10 * (ns_t)i, USER,
+			 NUMBER(HT_MARK_MAGIC) | i);
 	calls_at(NS_PER_SEC + 2000, USER, NUMBER(HT_MARK_MAGIC));
 	world_close(2 * NS_PER_SEC);
 	assert_int_equal(fake_rows("mark"), CALLS_MARKS_PER_S + 1);
 	assert_int_equal(fake_rows("refused"), 1);
 	assert_refused(0, REFUSED_MARKS, HT_ORIGIN_USER, 500);
+}
+
+/* A second before L0's clock shows 0 is as long as others. */
+static void test_rate_before_zero(void **state)
+{
+	(void)state;
+	world_open(2);
+	switches(HOST, 0, -9 * NS_PER_SEC, 0, RUNNABLE, 100);
+	enters(HOST, 0, -9 * NS_PER_SEC + 10, 100);
+	switches(VM, 0, -9 * NS_PER_SEC + 20, 0, RUNNABLE, 7);
+	for (unsigned i = 0; i < CALLS_MARKS_PER_S + 500; i++)
+		calls_at((i < CALLS_MARKS_PER_S / 2 ? -5 : -3) * NS_PER_SEC + 10 * (ns_t)i, USER,
+			 NUMBER(HT_MARK_MAGIC) | i);
+	world_close(NS_PER_SEC);
+	assert_int_equal(fake_rows("mark"), CALLS_MARKS_PER_S + 500);
+	assert_int_equal(fake_rows("refused"), 0);
 }
 
 static uint64_t skipped; /* as the recorder's record of a call has it */
@@ -178,6 +195,7 @@ int main(void)
 		cmocka_unit_test(test_in_turn),
 		cmocka_unit_test(test_gap_before_the_first),
 		cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_rate_before_zero),
 		cmocka_unit_test(test_skipped),
 		cmocka_unit_test(test_nested_call_is_of_the_innermost),
 	};
