@@ -338,6 +338,23 @@ static void others_times_are_told_in_steps(void **state)
 	done();
 }
 
+/* What is left of a step is of its own class: what neighbours took does not become the host's. */
+static void what_is_left_stays_with_its_class(void **state)
+{
+	struct stolen_share *s = open_share(&(const char *){NULL}, true, STOLEN_RESOLUTION_NS);
+	uint64_t now = (uint64_t)now_ns(CLOCK_MONOTONIC);
+
+	(void)state;
+	live(now);
+	tell(HU_WAIT, now + 5000000)->runner = TWIN; /* none that runs a vCPU */
+	tell(HU_RUN, now + 5000000 + 600000);
+	stolen_share_tick(s);
+	assert_int_equal(ring_of(0)->told.totals[ST_VM].ns, STOLEN_RESOLUTION_NS);
+	assert_int_equal(ring_of(0)->told.totals[ST_HOST].ns, 0);
+	stolen_share_close(s);
+	done();
+}
+
 /* The memory is the guest's again when the host has said so. */
 static void the_last_word_is_said(void **state)
 {
@@ -489,6 +506,7 @@ int main(void)
 		cmocka_unit_test(nobody_is_told_who_is_not_named),
 		cmocka_unit_test(a_name_of_two_is_nobodys),
 		cmocka_unit_test(others_times_are_told_in_steps),
+		cmocka_unit_test(what_is_left_stays_with_its_class),
 		cmocka_unit_test(the_last_word_is_said),
 		cmocka_unit_test(nothing_is_written_into_memory_that_may_be_anothers),
 		cmocka_unit_test(a_region_is_what_it_says_it_is),
