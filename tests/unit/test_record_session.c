@@ -258,6 +258,109 @@ static void guests_are_as_deep_as_asked_for(void **state)
 	end(&w);
 }
 
+/* Each machine that is announced has the next number, and its parent one before. */
+static void guests_are_announced_in_order(void **state)
+{
+	static const struct {
+		uint16_t machine;
+		uint64_t parent;
+	} wrong[] = {{0, 0}, {2, 0}, {1, 1}, {1, WIRE_MACHINES_MAX}, {1, UINT64_MAX}};
+	struct world w;
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
+		const struct wire_header h = {.type = WIRE_MACHINE, .machine = wrong[i].machine};
+		const struct wire_identity id = {
+			.cpus = 1, .name = "inner", .parent = wrong[i].parent};
+
+		begin(&w);
+		assert_int_equal(send_hello(&w, 2), 0);
+		assert_int_equal(session_start(&w.s, &w.err), 0);
+		assert_int_equal(send_message(&w, h, WIRE_IDENTITY, &id), -EPROTO);
+		assert_int_equal(w.s.nr_machines, 1);
+		end(&w);
+	}
+}
+
+/* Nothing is heard of a machine that is not recorded, or not any more. */
+static void what_is_not_recorded_sends_nothing(void **state)
+{
+	static const struct wire_identity ids[] = {{.cpus = 1, .name = "over"},
+						   {.name = "no agent", .no_agent = "none"}};
+	static const struct wire_cost cost = {.complete = 1};
+	struct wire_header h = {.machine = 1};
+	struct world w;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		begin(&w);
+		assert_int_equal(send_hello(&w, 2), 0);
+		h.type = WIRE_DONE;
+		assert_int_equal(
+			send_message(&w, (struct wire_header){.type = WIRE_DONE}, WIRE_COST, &cost),
+			-EPROTO); /* it was not asked to begin */
+		assert_int_equal(session_start(&w.s, &w.err), 0);
+		h.type = WIRE_MACHINE;
+		if (i < 2)
+			assert_int_equal(send_message(&w, h, WIRE_IDENTITY, &ids[i]), 0);
+		h.type = WIRE_DONE;
+		if (!i)
+			assert_int_equal(send_message(&w, h, WIRE_COST, &cost), 0);
+		assert_int_equal(send_message(&w, h, WIRE_COST, &cost), -EPROTO);
+		h = (struct wire_header){.type = WIRE_PART, .machine = 1, .len_bytes = 4};
+		h.kind = SINK_CPU;
+		assert_int_equal(send_bytes(&w, h, "data"), -EPROTO);
+		h = (struct wire_header){.machine = 1};
+		assert_int_equal(w.written, 0);
+		end(&w);
+	}
+}
+
+/* An agent is a kernel's, and not this machine's own. */
+static void an_agents_machine_is_another_kernel(void **state)
+{
+	struct wire_identity id = {.cpus = 1, .content = WIRE_BLOCKS, .boot_id = "11-22"};
+	const struct wire_header h = {.type = WIRE_HELLO};
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	w.opt.own_boot_id = "11-22";
+	assert_int_equal(send_message(&w, h, WIRE_IDENTITY, &id), -EINVAL);
+	assert_non_null(strstr(w.err.text, "leads to this machine itself"));
+	end(&w);
+	begin(&w);
+	w.opt.own_boot_id = "11-23";
+	assert_int_equal(send_message(&w, h, WIRE_IDENTITY, &id), 0);
+	assert_int_equal(w.s.machines[0]->m.identity.content, WIRE_KERNEL);
+	end(&w);
+}
+
+/* Who does not stop at its limit is not read without end. */
+static void what_comes_beyond_the_limit_is_bounded(void **state)
+{
+	static const uint8_t data[WIRE_PART_MAX];
+	const struct wire_header h = {
+		.type = WIRE_PART, .kind = SINK_CPU, .len_bytes = sizeof(data)};
+	uint8_t head[WIRE_HEADER_BYTES];
+	uint64_t sent = 0;
+	struct world w;
+	int ret = 0;
+
+	(void)state;
+	begin_recording(&w);
+	w.opt.request.limit_bytes = 100;
+	wire_put_header(head, &h);
+	for (; !ret && sent < UINT64_C(4) << 30; sent += sizeof(data)) {
+		assert_int_equal(session_feed(&w.s, head, sizeof(head), &w.err), 0);
+		ret = session_feed(&w.s, data, sizeof(data), &w.err);
+	}
+	assert_int_equal(ret, -EDQUOT);
+	assert_in_range(sent, UINT64_C(1) << 30, (UINT64_C(1) << 30) + 2 * sizeof(data));
+	assert_int_equal(w.written, 0);
+	end(&w);
+}
+
 /* The operator reads so many of a machine, and no more. */
 static void notices_are_bounded(void **state)
 {
@@ -448,6 +551,10 @@ int main(void)
 		cmocka_unit_test(a_token_is_not_done_without),
 		cmocka_unit_test(a_proof_is_right_to_the_last_bit),
 		cmocka_unit_test(guests_are_as_deep_as_asked_for),
+		cmocka_unit_test(guests_are_announced_in_order),
+		cmocka_unit_test(what_is_not_recorded_sends_nothing),
+		cmocka_unit_test(an_agents_machine_is_another_kernel),
+		cmocka_unit_test(what_comes_beyond_the_limit_is_bounded),
 		cmocka_unit_test(notices_are_bounded),
 		cmocka_unit_test(cpus_are_bounded),
 		cmocka_unit_test(what_it_says_of_itself_is_text),

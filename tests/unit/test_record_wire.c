@@ -209,6 +209,24 @@ static void test_limits(void **state)
 	}
 }
 
+/* What an earlier session left on the link is skipped, up to a limit: then nobody is there. */
+static void test_stale(void **state)
+{
+	static const uint8_t nothing[1 << 20];
+	struct heard h = {0};
+	struct wire_parser p;
+	struct error err = {0};
+	unsigned mib = 0;
+
+	(void)state;
+	wire_parser_init(&p, WIRE_FROM_AGENT, nonce, &handler, &h);
+	while (mib < 1000 && !wire_parse(&p, nothing, sizeof(nothing), &err))
+		mib++;
+	assert_int_equal(mib, WIRE_STALE_MAX >> 20);
+	assert_non_null(strstr(err.text, "is not a sonde agent"));
+	assert_string_equal(h.text, "");
+}
+
 /* A caller may call again in the middle; the agent's answer comes once. */
 static void test_second_call(void **state)
 {
@@ -489,13 +507,21 @@ static void test_what_users_say(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_vm_is_one_guest),	 cmocka_unit_test(test_any_pieces),
-		cmocka_unit_test(test_inside),		 cmocka_unit_test(test_handler_fails),
-		cmocka_unit_test(test_limits),		 cmocka_unit_test(test_second_call),
-		cmocka_unit_test(test_fields),		 cmocka_unit_test(test_fields_of_others),
-		cmocka_unit_test(test_largest_messages), cmocka_unit_test(test_proofs),
-		cmocka_unit_test(test_file_names),	 cmocka_unit_test(test_machine_names),
-		cmocka_unit_test(test_links_of_qemu),	 cmocka_unit_test(test_a_root_of_its_own),
+		cmocka_unit_test(a_vm_is_one_guest),
+		cmocka_unit_test(test_any_pieces),
+		cmocka_unit_test(test_inside),
+		cmocka_unit_test(test_handler_fails),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_second_call),
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_fields_of_others),
+		cmocka_unit_test(test_largest_messages),
+		cmocka_unit_test(test_proofs),
+		cmocka_unit_test(test_file_names),
+		cmocka_unit_test(test_machine_names),
+		cmocka_unit_test(test_links_of_qemu),
+		cmocka_unit_test(test_a_root_of_its_own),
 		cmocka_unit_test(test_what_users_say),
 	};
 
