@@ -260,8 +260,6 @@ static int take_done(struct remote_session *s, struct session_machine *sm,
 
 	if (ret)
 		return ret;
-	if (s->state < SESSION_STARTING)
-		return fail(err, -EPROTO, "it sent a DONE before it was asked to start");
 	remote_clean_text(cost.why);
 	remote_clean_text(cost.cost.clock);
 	remote_clean_text(cost.cost.clock_reason);
