@@ -1796,6 +1796,33 @@ static void a_format_has_no_more_fields_than_fit(void **state)
 	arena_release(&arena);
 }
 
+static int parse_format(const char *id, const char *place)
+{
+	struct arena arena = {0};
+	struct dat_format format;
+	char text[200];
+	int len = snprintf(text, sizeof(text),
+			   "name: x\nID: %s\nformat:\n\tfield:u8 f;\t%s\tsigned:0;\n", id, place);
+	int ret = dat_format_parse(&arena, text, (size_t)len, 8, &format);
+
+	if (!ret)
+		ret = (int)format.layout->nr_fields;
+	arena_release(&arena);
+	return ret;
+}
+
+/* Records have 16 bits for an event's number, and 64 KiB: what is more is not cut, but refused. */
+static void what_no_record_has_is_in_no_format(void **state)
+{
+	(void)state;
+	assert_int_equal(parse_format("65535", "offset:65535;\tsize:1;"), 1);
+	assert_int_equal(parse_format("65536", "offset:65535;\tsize:1;"), -EINVAL);
+	assert_int_equal(parse_format("4294967301", "offset:65535;\tsize:1;"), -EINVAL);
+	assert_int_equal(parse_format("5", "offset:65536;\tsize:1;"), 0);
+	assert_int_equal(parse_format("5", "offset:0;\tsize:65537;"), 0);
+	assert_int_equal(parse_format("5", "offset:-1;\tsize:1;"), 0);
+}
+
 /* An array of all that a record can hold is cut. */
 static void a_long_array_is_cut(void **state)
 {
@@ -1831,22 +1858,43 @@ static void many_guests(struct buf *b)
 	free(o.data);
 }
 
+/* One with as many vCPUs as a machine may have, and one with one more. */
+static void wide_guests(struct buf *b)
+{
+	struct buf o = {.big = b->big};
+
+	for (uint32_t nr = TRACE_CPUS_MAX; nr <= TRACE_CPUS_MAX + 1; nr++) {
+		o.len = 0;
+		put_text(&o, "vm");
+		put_uint(&o, nr, 8);
+		put_uint(&o, nr, 4);
+		for (uint32_t i = 0; i < nr; i++)
+			put_uint(&o, (uint64_t)i << 32 | i, 8);
+		put_option(b, 13, o.data, o.len);
+	}
+	free(o.data);
+}
+
 /* Each of them costs a copy of those before it. */
 static void guests_are_bounded(void **state)
 {
-	struct opened *o = calloc(1, sizeof(*o));
-	struct dat_form form = plain6;
-	struct pages cpus[2];
+	static void (*const more[])(struct buf *) = {many_guests, wide_guests};
 
 	(void)state;
-	form.more_options = many_guests;
-	two_cpus(&form, cpus);
-	open_pages(o, &form, cpus, 2);
-	assert_int_equal(o->trace->nr_guests, 1024);
-	close_opened(o);
-	free(cpus[0].b.data);
-	free(cpus[1].b.data);
-	free(o);
+	for (unsigned i = 0; i < ARRAY_SIZE(more); i++) {
+		struct opened *o = calloc(1, sizeof(*o));
+		struct dat_form form = plain6;
+		struct pages cpus[2];
+
+		form.more_options = more[i];
+		two_cpus(&form, cpus);
+		open_pages(o, &form, cpus, 2);
+		assert_int_equal(o->trace->nr_guests, i ? 1 : 1024);
+		close_opened(o);
+		free(cpus[0].b.data);
+		free(cpus[1].b.data);
+		free(o);
+	}
 }
 
 static void options_in_a_circle_end(void **state)
@@ -1949,6 +1997,7 @@ int main(void)
 		cmocka_unit_test(formats_cannot_reach_out_of_a_record),
 		cmocka_unit_test(options_in_a_circle_end),
 		cmocka_unit_test(a_format_has_no_more_fields_than_fit),
+		cmocka_unit_test(what_no_record_has_is_in_no_format),
 		cmocka_unit_test(a_long_array_is_cut),
 		cmocka_unit_test(guests_are_bounded),
 		cmocka_unit_test(what_is_no_trace_is_refused_in_words),
