@@ -105,6 +105,7 @@ struct world {
 	bool twin;	 /* before all others, vCPU 1 of a neighbour's that calls itself the same */
 	unsigned crowd;	 /* before all others, so many nested vCPUs of neighbours' send a block */
 	unsigned crowds; /* ... of so many neighbours, in turn; 0: one */
+	uint32_t khz;	 /* of the TSC, as the guest says; 0: 3,000,000 */
 	bool panic;	 /* at the end vCPU 0 sends what all have */
 	bool nested; /* the VM runs in the one that has these threads, and the host takes its calls
 		      */
@@ -255,7 +256,7 @@ static inline void world_begin_block(const struct world *w, struct world_vcpu *v
 	ht_current(&v->w, &now);
 	/* Behind the task, as the module has it. */
 	if (first)
-		ht_machine(&v->w, "vm-a", "6.1.0-test", 3000000, WORLD_CPUS);
+		ht_machine(&v->w, "vm-a", "6.1.0-test", w->khz ? w->khz : 3000000, WORLD_CPUS);
 }
 
 /* False: the block is full. */

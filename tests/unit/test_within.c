@@ -335,6 +335,24 @@ static void test_crowds(void **state)
 	close_world(&w, host, &found);
 }
 
+/* A rate that no counter has is none. */
+static void test_rate_of_no_counter(void **state)
+{
+	static const uint64_t khz[] = {100000000, 100000001, INT64_MAX};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(khz); i++) {
+		struct world w = {.khz = khz[i]};
+		struct within found;
+		struct trace *host;
+
+		open_world(&w, &host, &found);
+		assert_int_equal(found.list[0].trace->clock.freq_hz,
+				 i ? 0 : UINT64_C(100000000000));
+		close_world(&w, host, &found);
+	}
+}
+
 /* One vCPU sends blocks of them all in a panic, and is of the same VM as they are. */
 static void test_panic(void **state)
 {
@@ -682,7 +700,7 @@ int main(void)
 		cmocka_unit_test(test_forged_history), cmocka_unit_test(test_namesake),
 		cmocka_unit_test(test_flood),	       cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_twins),	       cmocka_unit_test(test_crowds),
-		cmocka_unit_test(test_panic),
+		cmocka_unit_test(test_panic),	       cmocka_unit_test(test_rate_of_no_counter),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, drop_file);
