@@ -2,6 +2,8 @@
 /* source/state_line.h: the text that sonde record writes into a trace, read back. */
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
+
 #include "source/state_line.h"
 
 static struct state_line line;
@@ -87,6 +89,27 @@ static void of_equal_keys_the_first_counts(void **state)
 	assert_int_equal(state_int(&line, "tid", -1), 1);
 }
 
+/* Who writes a line into a trace may write any: there is room for so many values. */
+static void values_are_bounded(void **state)
+{
+	struct {
+		struct state_line line;
+		uint8_t behind[64];
+	} room = {.behind = {0}};
+	char text[2000];
+	size_t len = (size_t)snprintf(text, sizeof(text), "sonde: task");
+
+	(void)state;
+	for (unsigned i = 0; i < STATE_PAIRS_MAX + 8; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, " key%u=%u", i, i);
+	assert_true(state_line_parse(&room.line, text, len));
+	assert_int_equal(room.line.nr, STATE_PAIRS_MAX);
+	assert_int_equal(state_int(&room.line, "key31", -1), 31);
+	assert_int_equal(state_int(&room.line, "key32", -1), -1);
+	for (size_t i = 0; i < sizeof(room.behind); i++)
+		assert_int_equal(room.behind[i], 0);
+}
+
 static void text_is_decoded_and_cut(void **state)
 {
 	char text[8];
@@ -170,6 +193,7 @@ int main(void)
 		cmocka_unit_test(other_text_is_no_state_line),
 		cmocka_unit_test(what_is_malformed_is_unknown),
 		cmocka_unit_test(of_equal_keys_the_first_counts),
+		cmocka_unit_test(values_are_bounded),
 		cmocka_unit_test(text_is_decoded_and_cut),
 		cmocka_unit_test(a_uuid_must_say_something),
 		cmocka_unit_test(lines_count_inside_a_block_of_one_thread),
