@@ -13,12 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define INDENT "           " /* of what stands below a verdict's first line */
+
 /* What to look at. */
 static void print_place(const struct invocation *inv, const struct question *q, size_t row)
 {
 	char place[PLACE_TEXT];
 
-	fprintf(inv->screen.out, "%11s--time %s\n", "",
+	fprintf(inv->screen.out, INDENT "--time %s\n",
 		place_text(place, q->history, verdict_cell(q, row, q->begin).i,
 			   verdict_cell(q, row, q->end).i));
 }
@@ -118,17 +120,37 @@ static void print_group(const struct invocation *inv, const struct question *q, 
 			 "It is the worst of %s %s %s: %s in all, the least of them %s.", nr,
 			 about_thread ? "threads of this name" : "verdicts of this kind",
 			 what_they_share(q, row, about_thread), all, least);
-	paragraph_print(&inv->screen, "           ", text);
+	paragraph_print(&inv->screen, INDENT, text);
 }
 
+/* Where its first sentence ends. */
+static size_t first_sentence_len(const char *text)
+{
+	for (const char *end = text; (end = strstr(end, ". ")); end++) {
+		if (end[2] >= 'A' && end[2] <= 'Z')
+			return (size_t)(end + 1 - text);
+	}
+	return strlen(text);
+}
+
+/* Its first sentence has a line of its own: who goes through the list reads only these. */
 static void print_row(const struct invocation *inv, const struct question *q, size_t row)
 {
-	char lead[UNIT_TEXT + 4], cost[UNIT_TEXT];
+	const char *text = verdict_cell(q, row, q->text).s;
+	size_t len = first_sentence_len(text);
+	char lead[UNIT_TEXT + 4], cost[UNIT_TEXT], first[400];
 
 	snprintf(lead, sizeof(lead), "%9s  ",
 		 unit_length(cost, verdict_cell(q, row, q->cost).i,
 			     sonde_history_ticks_are_ns(q->history)));
-	paragraph_print(&inv->screen, lead, verdict_cell(q, row, q->text).s);
+	if (len >= sizeof(first)) {
+		paragraph_print(&inv->screen, lead, text);
+		return;
+	}
+	snprintf(first, sizeof(first), "%.*s", (int)len, text);
+	paragraph_print(&inv->screen, lead, first);
+	if (text[len])
+		paragraph_print(&inv->screen, INDENT, text + len + 1);
 }
 
 #define TOP_DEFAULT 10
