@@ -3,6 +3,9 @@
 #include "cmd/answers/why_text.h"
 
 #include "analysis/longest.h"
+#include "base/map.h"
+#include "base/members.h"
+#include "base/strings.h"
 #include "base/units.h"
 #include "cmd/common/missing.h"
 #include "cmd/common/time_window.h"
@@ -213,18 +216,16 @@ static const char *reason_of(const struct question *q, size_t row)
 	return colon ? colon : text;
 }
 
-static bool have_same_reason(const struct question *q, size_t a, size_t b)
+/* It may be told of many in one sentence. */
+static bool is_of_many(const char *what)
 {
 	static const char *const told_of_many[] = {"vcpus", "lost",	"trace",
 						   "clock", "syscalls", "waits"};
-	const char *what = verdict_cell(q, a, q->cause).s;
 	bool of_many = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(told_of_many); i++)
 		of_many |= !strcmp(what, told_of_many[i]);
-	return of_many && !strcmp(what, verdict_cell(q, b, q->cause).s) &&
-	       !strcmp(reason_of(q, a), reason_of(q, b)) &&
-	       !verdict_cell(q, a, q->culprit_time).i == !verdict_cell(q, b, q->culprit_time).i;
+	return of_many;
 }
 
 /* Whom a row is about, and how much of it is not known. */
@@ -247,56 +248,109 @@ static void put_whom(FILE *out, const struct question *q, size_t row)
 		fprintf(out, " (%s events)", unit_count(text, events));
 }
 
-/* The row's sentence, and who else it is said of; marks these in @told.  Owned by the caller; NULL:
- * no memory. */
-static char *unknown_text(const struct question *q, size_t row, bool *told)
+/* Rows that have the same reason, by the first of them. */
+struct reasons {
+	struct strings texts;
+	struct map first; /* what is unknown, and why -> the first row of it */
+	struct members rows;
+	bool no_memory;
+};
+
+static uint64_t id_of_text(struct reasons *r, const char *text)
 {
-	size_t len, last = row;
-	char *text = NULL;
+	uint32_t id = strings_put(&r->texts, text, strlen(text));
+
+	r->no_memory |= id == UINT32_MAX;
+	return id;
+}
+
+/* The row with which it is told. */
+static size_t told_with(struct reasons *r, const struct question *q, size_t row)
+{
+	const char *what = verdict_cell(q, row, q->cause).s;
+	bool has_time = verdict_cell(q, row, q->culprit_time).i != 0;
+	uint64_t key;
+	const uint32_t *first;
+
+	if (!is_of_many(what))
+		return row;
+	key = id_of_text(r, reason_of(q, row)) << 32 | id_of_text(r, what) << 1 | has_time;
+	first = map_get(&r->first, key);
+	if (first)
+		return *first;
+	r->no_memory |= map_put(&r->first, key, (uint32_t)row) != 0;
+	return row;
+}
+
+/* False: no memory. */
+static bool find_reasons(struct reasons *r, const struct question *q)
+{
+	size_t nr = sonde_rows_nr(q->rows);
+	size_t *with = calloc(nr + 1, sizeof(*with));
+
+	if (!with || members_init(&r->rows, (int64_t)nr, (int64_t)nr)) {
+		free(with);
+		return false;
+	}
+	for (size_t row = 0; row < nr; row++) {
+		with[row] = SIZE_MAX;
+		if (verdict_is_unknown(q, row) && verdict_is_wanted(q, row))
+			with[row] = told_with(r, q, row);
+	}
+	for (size_t row = nr; row-- > 0;) {
+		if (with[row] != SIZE_MAX)
+			members_add(&r->rows, (int64_t)with[row], (int64_t)row);
+	}
+	free(with);
+	return !r->no_memory;
+}
+
+/* The row's sentence, and who else it is said of.  Owned by the caller; NULL: no memory. */
+static char *unknown_text(const struct question *q, const struct reasons *r, size_t row)
+{
+	int64_t next = members_next(&r->rows, (int64_t)row);
 	const char *between = " The same goes for ";
+	char *text = NULL;
+	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
 	if (!out)
 		return NULL;
 	fputs(verdict_cell(q, row, q->text).s, out);
-	for (size_t i = row + 1; i < sonde_rows_nr(q->rows); i++) {
-		if (told[i] || !verdict_is_unknown(q, i) || !verdict_is_wanted(q, i) ||
-		    !have_same_reason(q, row, i))
-			continue;
-		told[i] = true;
-		if (last != row) {
-			fputs(between, out);
-			put_whom(out, q, last);
-			between = ", ";
-		}
-		last = i;
+	while (next >= 0) {
+		size_t whom = (size_t)next;
+
+		next = members_next(&r->rows, next);
+		fputs(next < 0 && *between == ',' ? " and " : between, out);
+		put_whom(out, q, whom);
+		between = ", ";
 	}
-	if (last != row) {
-		fputs(*between == ',' ? " and " : between, out);
-		put_whom(out, q, last);
+	if (*between == ',')
 		fputc('.', out);
-	}
 	return fclose(out) ? NULL : text;
 }
 
 static void print_unknown(const struct invocation *inv, const struct question *q)
 {
-	bool *told = calloc(sonde_rows_nr(q->rows) + 1, sizeof(*told));
+	struct reasons r = {0};
 	bool any = false;
+	size_t nr = find_reasons(&r, q) ? sonde_rows_nr(q->rows) : 0;
 
-	for (size_t row = 0; row < sonde_rows_nr(q->rows) && told; row++) {
+	for (size_t row = 0; row < nr; row++) {
 		char *text;
 
-		if (told[row] || !verdict_is_unknown(q, row) || !verdict_is_wanted(q, row))
+		if (members_first(&r.rows, (int64_t)row) < 0)
 			continue;
 		if (!any)
 			screen_title(&inv->screen, "What cannot be known");
 		any = true;
-		text = unknown_text(q, row, told);
+		text = unknown_text(q, &r, row);
 		paragraph_print(&inv->screen, "- ", text ? text : verdict_cell(q, row, q->text).s);
 		free(text);
 	}
-	free(told);
+	strings_release(&r.texts);
+	map_release(&r.first);
+	members_release(&r.rows);
 }
 
 /* ---- what was refused ----------------------------------------------------------------------- */
