@@ -12,6 +12,7 @@
 #include "model/sched/thread.h"
 #include "model/sched/thread_life.h"
 #include "model/identity/tid.h"
+#include "model/identity/vm_counts.h"
 #include "model/kvm/vcpu_thread.h"
 #include "source/state_line.h"
 
@@ -225,7 +226,7 @@ static void tell_vm(struct machine_state *vm, const struct listed_vm *from)
 		return;
 	vm->listed = true;
 	if (from->pid >= 0) {
-		vm->vm_pid = from->pid;
+		vm_counts_set_process(vm, from->pid);
 		vm->pid_known = true;
 		if (map_put(&m->vm_by_pid, pair_key(from->host, (uint32_t)from->pid), vm->index))
 			model_no_memory(m);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/identity/machine.h"
 
+#include "model/identity/vm_counts.h"
 #include "model/state/irq_stack.h"
 #include "model/state/peers.h"
 
@@ -160,8 +161,10 @@ static void index_number(const struct cpu *cpu)
 void machine_number_vcpu(struct cpu *cpu, int64_t number)
 {
 	cpu->number = number >= 0 && number < TRACE_CPUS_MAX ? (int)number : -1;
-	if (cpu->number >= 0)
-		index_number(cpu);
+	if (cpu->number < 0)
+		return;
+	index_number(cpu);
+	vm_counts_number(cpu);
 }
 
 void vcpu_init(struct vcpu *v, struct thread *host)
@@ -275,6 +278,7 @@ static int open_traced(struct model *m, const struct machine *from)
 		return 0;
 	machine_name(mc, from->name);
 	mc->trace = from->trace;
+	vm_counts_add(mc);
 	m->nr_between += is_between(mc);
 	mc->clock = &from->clock;
 	mc->dir = history_writer_attr(m->w, ATTR_ROOT, mc->name, ATTR_DIR, 0);

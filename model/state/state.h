@@ -258,9 +258,12 @@ struct machine_state {
 	bool in_at_work;			/* ... it is in it */
 	struct machine_state *busy, *next_busy; /* the same of those with requests under way now */
 	bool in_busy;
-	struct tap *tapped; /* its devices to which packets were handed since then */
-	uint32_t compared;  /* with others, when there were so many CPUs ... */
-	bool alone;	    /* ... none of which may be its own */
+	struct tap *tapped;		   /* its devices to which packets were handed since then */
+	bool counted;			   /* among its parent's: vm_counts.h */
+	uint32_t nr_counted;		   /* of its own VMs */
+	uint32_t compared;		   /* with others, when there were so many CPUs ... */
+	bool alone;			   /* ... none of which may be its own */
+	const struct machine_state *maybe; /* ... else one that may be it */
 	unsigned level;
 	struct trace *trace;		 /* NULL: no trace of its own */
 	const struct clock_model *clock; /* its ticks to L0's time; NULL without a trace */
@@ -402,6 +405,9 @@ struct model {
 	struct map by_number;	    /* machine << 32 | number -> its first CPU of that number */
 	struct map by_tid;	    /* machine << 32 | tid -> row of the living incarnation */
 	struct map peers[NR_PEERS]; /* machine << 32 | number -> row of the first: peers.h */
+	struct map hosted_numbers;  /* machine << 32 | number: see vm_counts.h ... */
+	struct map vms_numbered;    /* ... its parent << 32 | number -> how many */
+	struct map vms_of_process;  /* ... its parent << 32 | pid -> how many */
 	struct map vm_by_pid;	    /* machine << 32 | pid -> machine that is this VM */
 	struct map by_vmcb;	    /* see vcpu.c */
 	uint32_t nr_between;	    /* machines with a trace in VMs without one */
