@@ -421,28 +421,33 @@ static bool is_unknown(const struct machine_state *vm)
 	return !vm->first_cpu && !vm->parent->parent && vm->index < vm->model->topo->nr_machines;
 }
 
-static bool holds_traced(const struct machine_state *vm)
+/* How many of its guests have a trace; @one: one of them. */
+static unsigned count_traced(const struct machine_state *vm, const struct machine_state **one)
 {
 	const struct model *m = vm->model;
+	unsigned nr = 0;
 
 	for (uint32_t i = 0; i < m->topo->nr_machines; i++) {
 		const struct machine_state *guest = m->machines[i];
 
-		if (guest->trace && guest->parent && machine_root(guest->parent) == vm)
-			return true;
+		if (!guest->trace || !guest->parent || machine_root(guest->parent) != vm)
+			continue;
+		*one = guest;
+		nr++;
 	}
-	return false;
+	return nr;
 }
 
 /* It stands for guests that nothing tells apart, and one of them has a trace; or for one that was
- * told by its address only, where the VM's own trace names them. */
-static bool stands_beside(const struct machine_state *vm)
+ * told by its address only, where the VM's own trace names them.  How many have; @one of them. */
+static unsigned stands_beside(const struct machine_state *vm, const struct machine_state **one)
 {
 	const struct machine_state *around = machine_root(vm->parent);
 	const struct cpu *cpu = vm->first_cpu;
 
-	return cpu && !cpu->merged_into && (cpu->any_of || (cpu->nested_id && around->trace)) &&
-	       holds_traced(around);
+	if (!cpu || cpu->merged_into || (!cpu->any_of && !(cpu->nested_id && around->trace)))
+		return 0;
+	return count_traced(around, one);
 }
 
 static const char *evidence_of(const struct machine_state *vm, const struct thread *host)
@@ -450,8 +455,6 @@ static const char *evidence_of(const struct machine_state *vm, const struct thre
 	if (is_unknown(vm))
 		return "a guest of it is active only while its host runs guests of VMs without a "
 		       "trace; which VM that is, is not known";
-	if (stands_beside(vm))
-		return "nested VM entries that name no guest: one that has a trace, or another";
 	if (!host)
 		return "nested VM entries and exits in the trace of its VM's host";
 	if (vm->pid_known)
@@ -463,7 +466,17 @@ static const char *evidence_of(const struct machine_state *vm, const struct thre
 
 static void explain(struct machine_state *vm, const struct thread *host)
 {
-	if (!vm->evidence[0] || is_unknown(vm))
+	const struct machine_state *one = NULL;
+	unsigned nr;
+
+	if (vm->evidence[0] && !is_unknown(vm))
+		return;
+	nr = is_unknown(vm) ? 0 : stands_beside(vm, &one);
+	if (nr)
+		snprintf(vm->evidence, sizeof(vm->evidence),
+			 "nested VM entries that name no guest: %s ran, or another one",
+			 nr == 1 ? one->name : "one that has a trace");
+	else
 		snprintf(vm->evidence, sizeof(vm->evidence), "%s", evidence_of(vm, host));
 }
 
@@ -471,6 +484,7 @@ static void name_vm(struct machine_state *vm)
 {
 	struct machine_state *parent = machine_root(vm->parent);
 	const struct thread *host = host_of(vm);
+	const struct machine_state *one;
 	char name[160], prefix[100] = "";
 
 	vm->parent = parent;
@@ -481,7 +495,7 @@ static void name_vm(struct machine_state *vm)
 		snprintf(name, sizeof(name), "%s", vm->vm_name);
 	else if (is_unknown(vm))
 		snprintf(name, sizeof(name), "vm-unknown");
-	else if (stands_beside(vm))
+	else if (stands_beside(vm, &one))
 		snprintf(name, sizeof(name), "%s.nested", parent->name);
 	else if (!host && vm->vm_pid < 0)
 		snprintf(name, sizeof(name), "%s.nested%u", parent->name, ++parent->nr_nested);
