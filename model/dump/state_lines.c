@@ -68,11 +68,7 @@ static void on_end(struct machine_state *mc, const struct state_line *l)
 /* Whether it is known of every CPU which thread it runs: then a thread that can run waits. */
 static bool all_cpus_known(const struct machine_state *mc)
 {
-	for (unsigned i = 0; i < mc->nr_cpus; i++) {
-		if (mc->cpus[i] && !mc->cpus[i]->thread)
-			return false;
-	}
-	return machine_sees_all(mc);
+	return !mc->nr_threadless && machine_sees_all(mc);
 }
 
 /* The letter that /proc has for it. */

@@ -42,9 +42,21 @@ static bool take_name(struct model *m, const char *name)
 	return id >= before && m->names.nr > before;
 }
 
+/* What the next machine of that name, which is taken, has behind it: 2, 3 and so on. */
+static uint32_t next_number(struct model *m, const char *name)
+{
+	uint32_t id = strings_find(&m->names, name, strlen(name));
+	const uint32_t *last = map_get(&m->name_numbers, id);
+	uint32_t next = last ? *last + 1 : 2;
+
+	model_put(m, &m->name_numbers, id, next);
+	return next;
+}
+
 /* Names are unique, and path elements: no slashes. */
 void machine_name(struct machine_state *mc, const char *name)
 {
+	struct model *m = mc->model;
 	char plain[80];
 
 	snprintf(plain, sizeof(plain), "%s", *name ? name : "machine");
@@ -53,8 +65,11 @@ void machine_name(struct machine_state *mc, const char *name)
 			*p = '_';
 	}
 	snprintf(mc->name, sizeof(mc->name), "%s", plain);
-	for (unsigned i = 2; !take_name(mc->model, mc->name) && !mc->model->broken; i++)
-		snprintf(mc->name, sizeof(mc->name), "%s-%u", plain, i);
+	if (take_name(m, plain))
+		return;
+	do
+		snprintf(mc->name, sizeof(mc->name), "%s-%u", plain, next_number(m, plain));
+	while (!take_name(m, mc->name) && !m->broken);
 }
 
 struct machine_state *machine_add(struct model *m, struct machine_state *parent)
@@ -236,6 +251,7 @@ struct cpu *machine_cpu_slow(struct machine_state *mc, int number)
 		return NULL;
 	if (!mc->cpus[number]) {
 		mc->cpus[number] = machine_cpu_add(mc, number);
+		mc->nr_threadless += mc->cpus[number] != NULL;
 		if (mc->cpus[number])
 			attrs_of_traced(mc->cpus[number]);
 	}

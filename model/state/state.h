@@ -274,6 +274,7 @@ struct machine_state {
 	struct cpu *first_cpu, *last_cpu; /* all of them */
 	struct cpu **cpus;		  /* by number; owned; holes are NULL */
 	unsigned nr_cpus;
+	unsigned nr_threadless; /* of @cpus: it is not known which thread they run */
 	uint8_t *recorded; /* CPUs that its trace has anything of, a bit each: see unseen_switch.c;
 			      NULL not looked for yet */
 	struct thread *threads; /* newest first */
@@ -419,8 +420,9 @@ struct model {
 	struct cpu *due;    /* the vCPU whose stay is to be looked at again */
 	ns_t due_at;	    /* ... when; NS_MAX none */
 	struct map by_pgd;
-	struct strings names; /* of machines: to make them unique */
-	struct map wakeups;   /* see one_vm.c */
+	struct strings names;	 /* of machines: to make them unique */
+	struct map name_numbers; /* ... string id -> the last number behind it */
+	struct map wakeups;	 /* see one_vm.c */
 	struct hint *hints;
 	unsigned nr_hints;
 
