@@ -17,8 +17,8 @@ struct check {
 	unsigned faults; /* of this path */
 	char **notes;	 /* owned, each owned: of this path; JSON has them behind the faults */
 	unsigned nr_notes;
-	bool unsound; /* any path had faults */
-	bool failed;  /* any path could not be checked */
+	bool unsound;  /* any path had faults */
+	int nr_failed; /* paths of which nothing could be read */
 };
 
 static void keep_note(struct check *c, const char *text)
@@ -104,7 +104,7 @@ static void check_path(struct check *c, const char *path)
 	}
 	if (ret) {
 		complain(c->inv, EXIT_FAILED, "%s", err.text);
-		c->failed = true;
+		c->nr_failed++;
 	}
 	c->unsound |= c->faults > 0;
 }
@@ -122,7 +122,9 @@ static enum exit_code run_check(const struct invocation *inv)
 	if (is_json(inv))
 		json_end(&c.json);
 	free(c.notes);
-	return c.failed ? EXIT_FAILED : c.unsound ? EXIT_UNSOUND : EXIT_DONE;
+	if (c.nr_failed == inv->nr_operands)
+		return EXIT_FAILED;
+	return c.nr_failed || c.unsound ? EXIT_UNSOUND : EXIT_DONE;
 }
 
 const struct command check_command = {
@@ -133,7 +135,7 @@ const struct command check_command = {
 		"A trace is decoded from begin to end: what is broken or lost is listed.\n"
 		"A history is read whole, checksums and all; its physical CPUs must be accounted\n"
 		"for to the nanosecond.  What begins with \"note:\" is good to know and no fault.\n"
-		"Exit codes: 0 sound, 3 not sound, 1 cannot be read.\n",
+		"Exit codes: 0 sound, 3 not sound, 1 nothing could be read at all.\n",
 	.common = COMMON_FORMAT,
 	.run = run_check,
 };

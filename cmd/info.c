@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* qsort_r */
 /* sonde info: what is in a history, and how far it can be trusted. */
 #include "cmd/common/command.h"
 #include "report/rows.h"
@@ -210,29 +211,63 @@ static int64_t cpu_time(const struct sonde_cpu_times *c, unsigned column)
 	return times[column];
 }
 
-static bool is_first(const struct sonde_history *history, int64_t row,
-		     const struct sonde_cpu_times *c)
+/* Readings of each CPU together, in their order. */
+static int by_cpu(const void *a, const void *b, void *history)
 {
-	for (int64_t i = 0; i < row; i++) {
-		struct sonde_cpu_times other;
+	int64_t row_a = *(const int64_t *)a, row_b = *(const int64_t *)b;
+	struct sonde_cpu_times x, y;
 
-		sonde_cpu_times_get(history, i, &other);
-		if (other.machine == c->machine && other.cpu == c->cpu)
-			return false;
-	}
-	return true;
+	sonde_cpu_times_get(history, row_a, &x);
+	sonde_cpu_times_get(history, row_b, &y);
+	if (x.machine != y.machine)
+		return x.machine < y.machine ? -1 : 1;
+	if (x.cpu != y.cpu)
+		return x.cpu < y.cpu ? -1 : 1;
+	return row_a < row_b ? -1 : row_a > row_b;
 }
 
-/* The last reading of the same CPU; false when there is none after @row. */
-static bool last_times(const struct sonde_history *history, int64_t row,
-		       const struct sonde_cpu_times *c, struct sonde_cpu_times *out)
+/* The last of @nr readings of one CPU that is in the first one's unit, if that is another one; 0:
+ * there is none. */
+static int64_t last_of(const struct sonde_history *history, const int64_t *rows, int64_t nr)
 {
-	for (int64_t i = sonde_nr_cpu_times(history); i-- > row + 1;) {
-		sonde_cpu_times_get(history, i, out);
-		if (out->machine == c->machine && out->cpu == c->cpu && out->hz == c->hz)
-			return c->hz > 0;
+	struct sonde_cpu_times first, last;
+
+	sonde_cpu_times_get(history, rows[0], &first);
+	for (int64_t i = nr - 1; i > 0 && first.hz > 0; i--) {
+		sonde_cpu_times_get(history, rows[i], &last);
+		if (last.hz == first.hz)
+			return rows[i];
 	}
-	return false;
+	return 0;
+}
+
+/* By the first reading of each CPU, the last one; 0 for all others.  NULL: no memory. */
+static int64_t *pair_readings(struct sonde_history *history)
+{
+	int64_t nr = sonde_nr_cpu_times(history);
+	int64_t *rows = calloc((size_t)nr, sizeof(*rows));
+	int64_t *last = calloc((size_t)nr, sizeof(*last));
+	struct sonde_cpu_times a, b;
+
+	for (int64_t row = 0; row < nr && rows; row++)
+		rows[row] = row;
+	if (rows)
+		qsort_r(rows, (size_t)nr, sizeof(*rows), by_cpu, history);
+	for (int64_t from = 0, to; from < nr && rows && last; from = to) {
+		sonde_cpu_times_get(history, rows[from], &a);
+		for (to = from + 1; to < nr; to++) {
+			sonde_cpu_times_get(history, rows[to], &b);
+			if (b.machine != a.machine || b.cpu != a.cpu)
+				break;
+		}
+		last[rows[from]] = last_of(history, rows + from, to - from);
+	}
+	if (!rows) {
+		free(last);
+		last = NULL;
+	}
+	free(rows);
+	return last;
 }
 
 static void add_cpu_times(struct table *t, struct sonde_history *history,
@@ -261,6 +296,7 @@ static void add_cpu_times(struct table *t, struct sonde_history *history,
 static int print_cpu_times(const struct invocation *inv, struct sonde_history *history)
 {
 	struct table *t;
+	int64_t *last;
 
 	if (!sonde_nr_cpu_times(history))
 		return 0;
@@ -270,13 +306,15 @@ static int print_cpu_times(const struct invocation *inv, struct sonde_history *h
 	table_column(t, "WITHIN", TABLE_RIGHT);
 	for (unsigned i = 0; i < NR_CPU_TIMES; i++)
 		table_column(t, cpu_time_titles[i], TABLE_RIGHT);
-	for (int64_t row = 0; row < sonde_nr_cpu_times(history); row++) {
-		struct sonde_cpu_times first, last;
+	last = pair_readings(history);
+	for (int64_t row = 0; last && row < sonde_nr_cpu_times(history); row++) {
+		struct sonde_cpu_times from, to;
 
-		sonde_cpu_times_get(history, row, &first);
-		if (is_first(history, row, &first) && last_times(history, row, &first, &last))
-			add_cpu_times(t, history, &first, &last);
+		sonde_cpu_times_get(history, row, &from);
+		if (last[row] && !sonde_cpu_times_get(history, last[row], &to))
+			add_cpu_times(t, history, &from, &to);
 	}
+	free(last);
 	screen_title(&inv->screen, "CPU time by the kernels' own account (/proc/stat)");
 	return table_print(t);
 }

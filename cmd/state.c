@@ -75,6 +75,20 @@ static void add_frame(struct table *t, struct sonde_history *history, const stru
 	}
 }
 
+/* Why that moment, when nobody asked for it. */
+static const char *reason(const struct invocation *inv, const struct sonde_history *history,
+			  int64_t at)
+{
+	const struct state_options *opt = inv->values;
+	int64_t begin, end;
+
+	sonde_history_traced(history, &begin, &end);
+	if (opt->at || at == begin)
+		return "";
+	return opt->cpus.nr ? ": nothing is known of these CPUs before that"
+			    : ": nothing is known of any CPU before that";
+}
+
 static int print_text(const struct invocation *inv, struct sonde_history *history, int64_t at)
 {
 	static const char *const titles[] = {"MACHINE", "CPU", "THREAD", "CONTAINER",
@@ -104,8 +118,10 @@ static int print_text(const struct invocation *inv, struct sonde_history *histor
 			add_frame(t, history, &stack, at, i, &line);
 	}
 	if (!ret)
-		fprintf(inv->screen.out, "at %s, %s after the start\n", unit_time(when, at, is_ns),
-			unit_length(since, at - sonde_history_begin(history), is_ns));
+		fprintf(inv->screen.out, "at %s, %s after the start%s\n",
+			unit_time(when, at, is_ns),
+			unit_length(since, at - sonde_history_begin(history), is_ns),
+			reason(inv, history, at));
 	if (!ret)
 		missing_print_at(inv, history, at);
 	if (!ret)

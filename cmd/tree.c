@@ -3,6 +3,7 @@
 #include "cmd/common/command.h"
 #include "report/rows.h"
 #include "report/moment.h"
+#include "base/members.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -27,46 +28,22 @@ struct counts {
 	int64_t *per_machine; /* owned: all threads of a machine */
 };
 
-/* The VMs of each machine. */
-struct vms {
-	int64_t *
-		first; /* owned, by the machine's row; 0 there is none, for the outermost is none */
-	int64_t *next; /* owned, by the VM's row: the machine's next one */
+/* What is in what. */
+struct inside {
+	struct members vms;	   /* by the row of the machine that they run in */
+	struct members containers; /* by group_of_machine() or group_of_container() */
+	struct members threads;	   /* the same; only where they are listed */
 	bool *on_thread; /* owned, by the VM's row: a thread of its host runs a vCPU of it */
 };
 
-/* A machine's row is below its VMs'. */
-static bool list_vms(const struct sonde_history *history, struct vms *vms)
+static int64_t group_of_machine(unsigned machine)
 {
-	int64_t nr = sonde_nr_machines(history);
-	struct sonde_cpu cpu;
-
-	vms->first = calloc((size_t)nr + 1, sizeof(*vms->first));
-	vms->next = calloc((size_t)nr + 1, sizeof(*vms->next));
-	vms->on_thread = calloc((size_t)nr + 1, sizeof(*vms->on_thread));
-	if (!vms->first || !vms->next || !vms->on_thread)
-		return false;
-	for (int64_t row = nr - 1; row > 0; row--) {
-		struct sonde_machine m;
-
-		sonde_machine_get(history, row, &m);
-		if (m.parent < 0 || m.parent >= row)
-			continue;
-		vms->next[row] = vms->first[m.parent];
-		vms->first[m.parent] = row;
-	}
-	for (int64_t row = 0; !sonde_cpu_get(history, row, &cpu); row++) {
-		if (cpu.machine < nr && cpu.host_thread >= 0)
-			vms->on_thread[cpu.machine] = true;
-	}
-	return true;
+	return machine;
 }
 
-static void vms_release(struct vms *vms)
+static int64_t group_of_container(const struct sonde_history *history, int64_t pid_ns)
 {
-	free(vms->first);
-	free(vms->next);
-	free(vms->on_thread);
+	return sonde_nr_machines(history) + pid_ns;
 }
 
 static bool count_threads(const struct sonde_history *history, struct counts *c)
@@ -95,18 +72,86 @@ static void counts_release(struct counts *c)
 	free(c->per_machine);
 }
 
-/* True for namespaces that hang directly below @parent: row, or -1 for the machine's first.  One
- * whose parent is not known hangs there, too. */
-static bool is_container_in(const struct sonde_history *history, const struct sonde_pid_ns *ns,
-			    int64_t parent)
-{
-	struct sonde_pid_ns above;
+/* ---- what is in what ----------------------------------------------------------------------- */
 
-	if (!ns->level)
+/* A machine's row is below its VMs'. */
+static void list_vms(const struct sonde_history *history, struct inside *in)
+{
+	struct sonde_cpu cpu;
+
+	for (int64_t row = in->vms.nr; row-- > 1;) {
+		struct sonde_machine m;
+
+		sonde_machine_get(history, row, &m);
+		if (m.parent < row)
+			members_add(&in->vms, m.parent, row);
+	}
+	for (int64_t row = 0; !sonde_cpu_get(history, row, &cpu); row++) {
+		if (cpu.machine < in->vms.nr && cpu.host_thread >= 0)
+			in->on_thread[cpu.machine] = true;
+	}
+}
+
+/* A machine's first namespace is no container.  One whose parent is not known hangs below the
+ * machine, as those below its first one do. */
+static void list_containers(const struct sonde_history *history, struct inside *in)
+{
+	for (int64_t row = in->containers.nr; row-- > 0;) {
+		struct sonde_pid_ns ns;
+
+		sonde_pid_ns_get(history, row, &ns);
+		if (!ns.level)
+			continue;
+		members_add(&in->containers,
+			    is_container(history, ns.parent)
+				    ? group_of_container(history, ns.parent)
+				    : group_of_machine(ns.machine),
+			    row);
+	}
+}
+
+/* Without idle tasks. */
+static void list_threads(const struct sonde_history *history, struct inside *in)
+{
+	for (int64_t row = in->threads.nr; row-- > 0;) {
+		struct sonde_thread t;
+		struct sonde_pid_ns ns;
+		bool contained;
+
+		sonde_thread_get(history, row, &t);
+		contained = !sonde_pid_ns_get(history, t.pid_ns, &ns) && ns.level &&
+			    ns.machine == t.machine;
+		if (t.tid)
+			members_add(&in->threads,
+				    contained ? group_of_container(history, t.pid_ns)
+					      : group_of_machine(t.machine),
+				    row);
+	}
+}
+
+static bool list_inside(const struct sonde_history *history, const struct tree_options *opt,
+			struct inside *in)
+{
+	int64_t nr_machines = sonde_nr_machines(history), nr_ns = sonde_nr_pid_ns(history);
+
+	in->on_thread = calloc((size_t)nr_machines + 1, sizeof(*in->on_thread));
+	if (!in->on_thread || members_init(&in->vms, nr_machines, nr_machines) ||
+	    members_init(&in->containers, nr_machines + nr_ns, nr_ns) ||
+	    (opt->threads &&
+	     members_init(&in->threads, nr_machines + nr_ns, sonde_nr_threads(history))))
 		return false;
-	if (parent >= 0 || ns->parent < 0)
-		return ns->parent == parent;
-	return !sonde_pid_ns_get(history, ns->parent, &above) && !above.level;
+	list_vms(history, in);
+	list_containers(history, in);
+	list_threads(history, in);
+	return true;
+}
+
+static void inside_release(struct inside *in)
+{
+	members_release(&in->vms);
+	members_release(&in->containers);
+	members_release(&in->threads);
+	free(in->on_thread);
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -115,7 +160,7 @@ struct tree {
 	struct sonde_history *history;
 	struct table *table;
 	struct counts counts;
-	struct vms vms;
+	struct inside in;
 	const struct tree_options *opt;
 };
 
@@ -132,42 +177,35 @@ static int add_line(struct tree *t, int parent, const char *what, int64_t thread
 	return line;
 }
 
-static void add_threads(struct tree *t, int parent, unsigned machine, int64_t ns)
+static void add_threads(struct tree *t, int parent, int64_t group)
 {
-	for (int64_t row = 0; t->opt->threads && row < sonde_nr_threads(t->history); row++) {
+	for (int64_t row = members_first(&t->in.threads, group); row >= 0;
+	     row = members_next(&t->in.threads, row)) {
 		struct sonde_thread thread;
-		struct sonde_pid_ns its;
 		char label[80], notes[80];
-		bool contained;
 
 		sonde_thread_get(t->history, row, &thread);
-		if (thread.machine != machine || thread.tid == 0)
-			continue;
-		contained = !sonde_pid_ns_get(t->history, thread.pid_ns, &its) && its.parent >= 0;
-		if (ns >= 0 ? thread.pid_ns != ns : contained)
-			continue;
 		sonde_thread_label(t->history, row, label, sizeof(label));
 		snprintf(notes, sizeof(notes), "process %" PRId64, thread.pid);
 		add_line(t, parent, label, -1, thread.pid >= 0 ? notes : "");
 	}
 }
 
-static void add_containers(struct tree *t, int parent_line, unsigned machine, int64_t parent_ns)
+static void add_containers(struct tree *t, int parent_line, int64_t group)
 {
-	for (int64_t row = 0; row < sonde_nr_pid_ns(t->history); row++) {
+	for (int64_t row = members_first(&t->in.containers, group); row >= 0;
+	     row = members_next(&t->in.containers, row)) {
 		struct sonde_pid_ns ns;
 		char label[80], notes[64];
 		int line;
 
 		sonde_pid_ns_get(t->history, row, &ns);
-		if (ns.machine != machine || !is_container_in(t->history, &ns, parent_ns))
-			continue;
 		sonde_pid_ns_label(t->history, row, label, sizeof(label));
 		snprintf(notes, sizeof(notes), "container, level %u%s", ns.level,
 			 ns.parent < 0 && ns.level == 1 ? " or deeper" : "");
 		line = add_line(t, parent_line, label, t->counts.per_ns[row], notes);
-		add_threads(t, line, machine, row);
-		add_containers(t, line, machine, row);
+		add_threads(t, line, group_of_container(t->history, row));
+		add_containers(t, line, group_of_container(t->history, row));
 	}
 }
 
@@ -224,7 +262,7 @@ static void machine_notes(const struct tree *t, int64_t row, const struct sonde_
 
 	if (m->vm_pid > 0 && m->parent >= 0)
 		snprintf(process, sizeof(process), ", process %" PRId64, m->vm_pid);
-	if (m->parent >= 0 && !m->traced && !m->pid_known && t->vms.on_thread[row])
+	if (m->parent >= 0 && !m->traced && !m->pid_known && t->in.on_thread[row])
 		snprintf(notes, room,
 			 "%s, not traced, process unknown: may be part of another VM listed here",
 			 what);
@@ -247,9 +285,10 @@ static void add_machine(struct tree *t, int parent_line, int64_t row)
 	line = add_line(t, parent_line, label, t->counts.per_machine[row], notes);
 	table_cell_color(t->table, line, 0, "\033[1m");
 	add_cpus(t, line, (unsigned)row);
-	add_threads(t, line, (unsigned)row, -1);
-	add_containers(t, line, (unsigned)row, -1);
-	for (int64_t vm = t->vms.first[row]; vm; vm = t->vms.next[vm])
+	add_threads(t, line, group_of_machine((unsigned)row));
+	add_containers(t, line, group_of_machine((unsigned)row));
+	for (int64_t vm = members_first(&t->in.vms, row); vm >= 0;
+	     vm = members_next(&t->in.vms, vm))
 		add_machine(t, line, vm);
 }
 
@@ -279,15 +318,14 @@ static int print_text(const struct invocation *inv, struct tree *t)
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
 
-static void json_containers(struct json *j, struct tree *t, unsigned machine, int64_t parent_ns)
+static void json_containers(struct json *j, struct tree *t, int64_t group)
 {
 	json_begin_array(j, "containers");
-	for (int64_t row = 0; row < sonde_nr_pid_ns(t->history); row++) {
+	for (int64_t row = members_first(&t->in.containers, group); row >= 0;
+	     row = members_next(&t->in.containers, row)) {
 		struct sonde_pid_ns ns;
 
 		sonde_pid_ns_get(t->history, row, &ns);
-		if (ns.machine != machine || !is_container_in(t->history, &ns, parent_ns))
-			continue;
 		json_begin_object(j, NULL);
 		json_uint(j, "inum", ns.inum);
 		json_str(j, "name", ns.name);
@@ -295,7 +333,7 @@ static void json_containers(struct json *j, struct tree *t, unsigned machine, in
 		json_int(j, "threads", t->counts.per_ns[row]);
 		/* Deeper than the writer goes, and deeper than the kernel lets them nest. */
 		if (j->depth + 2 < JSON_DEPTH_MAX)
-			json_containers(j, t, machine, row);
+			json_containers(j, t, group_of_container(t->history, row));
 		json_end(j);
 	}
 	json_end(j);
@@ -322,10 +360,10 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 		json_end(j);
 	}
 	json_end(j);
-	json_containers(j, t, (unsigned)row, -1);
+	json_containers(j, t, group_of_machine((unsigned)row));
 	json_begin_array(j, "vms");
-	for (int64_t vm = t->vms.first[row]; vm && j->depth + 4 < JSON_DEPTH_MAX;
-	     vm = t->vms.next[vm])
+	for (int64_t vm = members_first(&t->in.vms, row); vm >= 0 && j->depth + 4 < JSON_DEPTH_MAX;
+	     vm = members_next(&t->in.vms, vm))
 		json_tree(j, t, vm);
 	json_end(j);
 	if (!row)
@@ -349,11 +387,11 @@ static enum exit_code run_tree(const struct invocation *inv)
 
 	if (code)
 		return code;
-	if (!count_threads(t.history, &t.counts) || !list_vms(t.history, &t.vms) ||
+	if (!count_threads(t.history, &t.counts) || !list_inside(t.history, t.opt, &t.in) ||
 	    (is_json(inv) ? print_json(inv, &t) : print_text(inv, &t)))
 		code = complain(inv, EXIT_FAILED, "out of memory");
 	counts_release(&t.counts);
-	vms_release(&t.vms);
+	inside_release(&t.in);
 	sonde_history_close(t.history);
 	return code;
 }

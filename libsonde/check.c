@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "channel/reader.h"
 #include "channel/stolen.h"
+#include "model/model.h"
 #include "source/origin.h"
 #include "source/cover.h"
 #include "source/trace.h"
@@ -442,11 +443,22 @@ static void tell_loss(struct check *c, const char *path, const struct trace_loss
 		     path);
 }
 
+/* As libsonde/analyze.c leaves them out. */
+static void tell_nameless(struct check *c, const struct trace *t)
+{
+	for (unsigned i = 0; i < t->nr_streams && !t->user_space; i++) {
+		if (!model_takes_cpu(t->streams[i].cpu))
+			find(c, "%s: its CPU is not known: sonde analyze leaves it out",
+			     t->streams[i].path);
+	}
+}
+
 /* What is said of a trace that was read whole. */
 static void tell_trace(struct check *c, const char *path, struct trace *t, struct holes *holes,
 		       uint64_t forged)
 {
 	tell_holes(c, path, holes);
+	tell_nameless(c, t);
 	if (holes->broken || cover_count_cpus(t) || coverage_tell(t, tell_uncovered, c))
 		find(c, "%s: out of memory", path);
 	if (forged)
@@ -481,22 +493,21 @@ static void decode_trace(struct check *c, struct trace *t, struct holes *holes, 
 	}
 }
 
-static void check_trace(struct check *c, const char *path)
+static int check_trace(struct check *c, const char *path, struct error *err)
 {
 	struct holes holes = {0};
-	struct error err = {0};
 	uint64_t forged = 0;
 	struct trace *t;
+	int ret = trace_open(&t, path, err);
 
-	if (trace_open(&t, path, &err)) {
-		find(c, "%s", err.text);
-		return;
-	}
+	if (ret)
+		return ret;
 	decode_trace(c, t, &holes, &forged);
 	if (!c->stopped)
 		tell_trace(c, path, t, &holes, forged);
 	holes_release(&holes);
 	trace_release(t);
+	return 0;
 }
 
 static void tell_suspect(const char *path, const char *text, void *data)
@@ -505,24 +516,46 @@ static void tell_suspect(const char *path, const char *text, void *data)
 	find(data, "%s", text);
 }
 
+/* What cannot be opened is a finding beside traces that can.  Where there is none the first is the
+ * reason for which @path could not be read, and is said as that only. */
+static int check_list(struct check *c, char *const *list, int nr, struct error *err)
+{
+	struct error first = {0};
+	int nr_read = 0;
+
+	c->part = nr ? 1.0 / nr : 0;
+	for (int i = 0; i < nr && !c->stopped; i++) {
+		struct error why = {0};
+
+		c->from = i * c->part;
+		if (!check_trace(c, list[i], &why))
+			nr_read++;
+		else if (!*first.text)
+			first = why;
+		else
+			find(c, "%s", why.text);
+	}
+	if (*first.text && !nr_read && !c->stopped)
+		return fail(err, -EINVAL, "%s", first.text);
+	if (*first.text)
+		find(c, "%s", first.text);
+	return 0;
+}
+
 static int check_traces(struct check *c, const char *path, struct sonde_error *err)
 {
 	const struct find_watcher watcher = {tell_suspect, c};
 	struct error why = {0};
 	char **list;
-	int nr = find_traces(path, &watcher, &list, &why);
+	int nr = find_traces(path, &watcher, &list, &why), ret;
 
 	if (nr < 0)
 		return query_error(err, nr, &why);
 	snprintf(c->result->kind, sizeof(c->result->kind), nr == 1 ? "trace" : "%d traces", nr);
 	c->result->unit = "events";
-	c->part = nr ? 1.0 / nr : 0;
-	for (int i = 0; i < nr && !c->stopped; i++) {
-		c->from = i * c->part;
-		check_trace(c, list[i]);
-	}
+	ret = check_list(c, list, nr, &why);
 	free(list);
-	return 0;
+	return query_error(err, ret, &why);
 }
 
 static int check_end(const struct check *c, struct sonde_error *err)

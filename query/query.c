@@ -267,6 +267,18 @@ static int index_machines(struct sonde_history *history, struct error *err)
 	return 0;
 }
 
+static int index_identities(struct sonde_history *history, struct error *err)
+{
+	int64_t nr = query_nr_rows(history, QUERY_IDENTITY);
+
+	if (members_init(&history->identities, query_nr_rows(history, QUERY_MACHINE), nr))
+		return fail(err, -ENOMEM, "out of memory");
+	for (int64_t row = nr; row-- > 0;)
+		members_add(&history->identities, query_number(history, QUERY_IDENTITY, row, 0),
+			    row);
+	return 0;
+}
+
 /* All that is found once, in the tables. */
 static int index_run(struct sonde_history *history, const char *path, struct error *err)
 {
@@ -284,6 +296,8 @@ static int index_run(struct sonde_history *history, const char *path, struct err
 		return ret;
 	history->isa = isa_of_reasons(history);
 	ret = index_namespaces(history, err);
+	if (!ret)
+		ret = index_identities(history, err);
 	if (!ret)
 		ret = query_index_vectors(history, err);
 	return ret ? ret : index_cpus(history, err);
@@ -350,6 +364,7 @@ void sonde_history_close(struct sonde_history *history)
 	history_close(history->file);
 	map_release(&history->cpu_rows);
 	map_release(&history->vector_rows);
+	members_release(&history->identities);
 	free(history->cpu_attrs);
 	free(history->cpus);
 	free(history->cpu_order);

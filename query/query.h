@@ -6,6 +6,7 @@
 #include "arch/exits.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/members.h"
 #include "history/history.h"
 #include "sonde/history.h"
 
@@ -78,6 +79,7 @@ struct sonde_history {
 	struct exit_kind *exit_kinds; /* owned, per exit row: asked for per exit */
 	int64_t nr_exit_kinds;
 	struct sonde_machine *machines; /* owned, per row: the same */
+	struct members identities;	/* rows, by machine */
 	attr_t *thread_dirs;	      /* owned, per machine: where its threads' attributes stand */
 	struct sonde_vector *vectors; /* owned, per row: the same */
 	struct sonde_wake *wakes;     /* owned; NULL: not read yet */

@@ -36,9 +36,9 @@ int64_t sonde_find_machine(const struct sonde_history *history, const char *name
 
 const char *sonde_identity_of(const struct sonde_history *history, int64_t machine, const char *key)
 {
-	for (int64_t row = 0; row < query_nr_rows(history, QUERY_IDENTITY); row++) {
-		if (query_number(history, QUERY_IDENTITY, row, 0) == machine &&
-		    !strcmp(query_string(history, QUERY_IDENTITY, row, 1), key))
+	for (int64_t row = members_first(&history->identities, machine); row >= 0;
+	     row = members_next(&history->identities, row)) {
+		if (!strcmp(query_string(history, QUERY_IDENTITY, row, 1), key))
 			return query_string(history, QUERY_IDENTITY, row, 2);
 	}
 	return "";

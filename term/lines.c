@@ -49,9 +49,60 @@ void lines_release(struct lines *l)
 {
 	free(l->list);
 	free(l->busy);
+	members_release(&l->busy_of);
+	members_release(&l->vms);
+	members_release(&l->containers);
+	members_release(&l->threads);
 	map_release(&l->open);
 	map_release(&l->extra);
 	*l = (struct lines){0};
+}
+
+/* ---- what is in which machine -------------------------------------------------------------- */
+
+static bool has_line(const struct sonde_history *history, int64_t thread)
+{
+	return sonde_attr_of_thread(history, thread, "state") != SONDE_NO_ATTR;
+}
+
+static void list_rows(struct lines *l)
+{
+	for (int64_t row = l->vms.nr; row-- > 0;) {
+		struct sonde_machine m;
+
+		if (!sonde_machine_get(l->history, row, &m) && m.parent < row)
+			members_add(&l->vms, m.parent, row);
+	}
+	for (int64_t row = l->containers.nr; row-- > 0;) {
+		struct sonde_pid_ns ns;
+
+		if (!sonde_pid_ns_get(l->history, row, &ns) && is_container(l->history, row))
+			members_add(&l->containers, ns.machine, row);
+	}
+	for (int64_t row = l->threads.nr; row-- > 0;) {
+		struct sonde_thread t;
+
+		if (!sonde_thread_get(l->history, row, &t) && has_line(l->history, row))
+			members_add(&l->threads, t.machine, row);
+	}
+}
+
+/* False: no memory. */
+static bool know_rows(struct lines *l)
+{
+	int64_t nr = sonde_nr_machines(l->history);
+
+	if (l->vms.first)
+		return true;
+	if (members_init(&l->threads, nr, sonde_nr_threads(l->history)) ||
+	    members_init(&l->containers, nr, sonde_nr_pid_ns(l->history)) ||
+	    members_init(&l->vms, nr, nr)) {
+		members_release(&l->threads);
+		members_release(&l->containers);
+		return false;
+	}
+	list_rows(l);
+	return true;
 }
 
 /* ---- the tree ------------------------------------------------------------------------------ */
@@ -171,16 +222,11 @@ static void add_vcpus(struct lines *l, int64_t machine, unsigned depth)
 
 static void add_containers(struct lines *l, int64_t machine, unsigned depth)
 {
-	int64_t nr = sonde_nr_pid_ns(l->history);
-
-	for (int64_t row = 0; row < nr; row++) {
+	for (int64_t row = members_first(&l->containers, machine); row >= 0;
+	     row = members_next(&l->containers, row)) {
 		uint64_t id = id_of(TOPIC_CONTAINER, row, -1);
-		struct sonde_pid_ns ns;
 		char label[96];
 
-		if (sonde_pid_ns_get(l->history, row, &ns) || ns.machine != machine ||
-		    !is_container(l->history, row))
-			continue;
 		sonde_pid_ns_label(l->history, row, label, sizeof(label));
 		if (add_group(l, id, depth, machine, label, "container", false))
 			add_physical(l, TOPIC_CONTAINER, row, depth + 1, machine, -1, row);
@@ -204,31 +250,23 @@ static void add_thread(struct lines *l, int64_t row, unsigned depth)
 	line->thread = row;
 }
 
-static bool is_thread_of(const struct lines *l, int64_t row, int64_t machine)
-{
-	struct sonde_thread t;
-
-	return !sonde_thread_get(l->history, row, &t) && t.machine == machine &&
-	       sonde_attr_of_thread(l->history, row, "state") != SONDE_NO_ATTR;
-}
-
 /* The busiest, in their order, then those that were asked for, or all. */
 static void list_threads(struct lines *l, int64_t machine, unsigned depth, bool every)
 {
 	struct map shown = {0};
 	unsigned nr = 0;
 
-	for (size_t i = 0; i < l->nr_busy && (every || nr < THREADS_SHOWN); i++) {
-		if (!is_thread_of(l, l->busy[i], machine))
-			continue;
+	for (int64_t i = members_first(&l->busy_of, machine);
+	     i >= 0 && (every || nr < THREADS_SHOWN); i = members_next(&l->busy_of, i)) {
 		add_thread(l, l->busy[i], depth);
 		l->no_memory |= map_put(&shown, (uint64_t)l->busy[i], 1) != 0;
 		nr++;
 	}
-	for (int64_t row = 0; row < sonde_nr_threads(l->history); row++) {
+	for (int64_t row = members_first(&l->threads, machine); row >= 0;
+	     row = members_next(&l->threads, row)) {
 		if (!(every || map_get(&l->extra, (uint64_t)row) ||
 		      (!l->nr_busy && nr < THREADS_SHOWN)) ||
-		    map_get(&shown, (uint64_t)row) || !is_thread_of(l, row, machine))
+		    map_get(&shown, (uint64_t)row))
 			continue;
 		add_thread(l, row, depth);
 		nr++;
@@ -244,8 +282,9 @@ static void add_threads(struct lines *l, int64_t machine, unsigned depth)
 	char text[48];
 	unsigned nr = 0;
 
-	for (int64_t row = 0; row < sonde_nr_threads(l->history); row++)
-		nr += is_thread_of(l, row, machine);
+	for (int64_t row = members_first(&l->threads, machine); row >= 0;
+	     row = members_next(&l->threads, row))
+		nr++;
 	if (!nr)
 		return;
 	snprintf(text, sizeof(text), "%u", nr);
@@ -261,12 +300,13 @@ static void add_threads(struct lines *l, int64_t machine, unsigned depth)
 
 static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned nested)
 {
-	struct sonde_machine m, child;
+	struct sonde_machine m;
 	char note[48], kind[32], cpus[128];
 
 	if (nested > DEPTH_MAX || sonde_machine_get(l->history, row, &m))
 		return;
-	outermost_cpus_text(l->history, cpus, sizeof(cpus));
+	if (!row)
+		outermost_cpus_text(l->history, cpus, sizeof(cpus));
 	if (!row &&
 	    add_group(l, id_of(TOPIC_PHYSICAL, 0, -1), depth, 0, cpus, "what really ran", true))
 		add_physical(l, TOPIC_PHYSICAL, 0, depth + 1, 0, -1, -1);
@@ -280,18 +320,32 @@ static void add_machine(struct lines *l, int64_t row, unsigned depth, unsigned n
 	add_vcpus(l, row, depth + 1);
 	add_containers(l, row, depth + 1);
 	add_threads(l, row, depth + 1);
-	for (int64_t i = row + 1; i < sonde_nr_machines(l->history); i++) {
-		if (!sonde_machine_get(l->history, i, &child) && child.parent == row)
-			add_machine(l, i, depth + 1, nested + 1);
-	}
+	for (int64_t vm = members_first(&l->vms, row); vm >= 0; vm = members_next(&l->vms, vm))
+		add_machine(l, vm, depth + 1, nested + 1);
 }
 
 int lines_build(struct lines *l)
 {
 	l->nr = 0;
-	l->no_memory = false;
-	add_machine(l, 0, 0, 0);
+	l->no_memory = !know_rows(l);
+	if (!l->no_memory)
+		add_machine(l, 0, 0, 0);
 	return l->no_memory ? -ENOMEM : 0;
+}
+
+static bool list_busy(struct lines *l)
+{
+	members_release(&l->busy_of);
+	if (members_init(&l->busy_of, sonde_nr_machines(l->history), (int64_t)l->nr_busy))
+		return false;
+	for (int64_t i = l->busy_of.nr; i-- > 0;) {
+		struct sonde_thread t;
+
+		if (!sonde_thread_get(l->history, l->busy[i], &t) &&
+		    has_line(l->history, l->busy[i]))
+			members_add(&l->busy_of, t.machine, i);
+	}
+	return true;
 }
 
 int lines_busy(struct lines *l, int64_t begin, int64_t end)
@@ -314,7 +368,7 @@ int lines_busy(struct lines *l, int64_t begin, int64_t end)
 			l->busy[l->nr_busy++] = row;
 	}
 	sonde_rows_free(f);
-	return l->busy ? 0 : -ENOMEM;
+	return l->busy && list_busy(l) ? 0 : -ENOMEM;
 }
 
 /* ---- opening and finding ------------------------------------------------------------------- */

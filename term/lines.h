@@ -3,6 +3,7 @@
 #define TERM_LINES_H
 
 #include "base/map.h"
+#include "base/members.h"
 #include "sonde/history.h"
 
 /*
@@ -11,7 +12,8 @@
  * physical CPU's, but only where its own code ran: laid over each other the machines' lines give
  * the physical ones back.
  *
- * Groups are opened and closed; lines_build() makes the list anew, and costs nothing but that.
+ * Groups are opened and closed; lines_build() makes the list anew, and costs nothing but that: what
+ * is in which machine is listed once.
  */
 enum line_kind {
 	LINE_GROUP,
@@ -44,6 +46,8 @@ struct lines {
 	struct map extra; /* threads (rows) that are shown beside the busiest */
 	int64_t *busy; /* owned: threads (rows), the busiest first; the owner calls lines_busy() */
 	size_t nr_busy;
+	struct members busy_of;			 /* places in @busy, by machine */
+	struct members vms, containers, threads; /* rows, by machine; made when first needed */
 	bool no_memory;
 };
 

@@ -3,6 +3,9 @@
 #include "cmd/answers/why_text.h"
 
 #include "analysis/longest.h"
+#include "base/map.h"
+#include "base/members.h"
+#include "base/strings.h"
 #include "base/units.h"
 #include "cmd/common/missing.h"
 #include "cmd/common/time_window.h"
@@ -13,12 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define INDENT "           " /* of what stands below a verdict's first line */
+
 /* What to look at. */
 static void print_place(const struct invocation *inv, const struct question *q, size_t row)
 {
 	char place[PLACE_TEXT];
 
-	fprintf(inv->screen.out, "%11s--time %s\n", "",
+	fprintf(inv->screen.out, INDENT "--time %s\n",
 		place_text(place, q->history, verdict_cell(q, row, q->begin).i,
 			   verdict_cell(q, row, q->end).i));
 }
@@ -118,17 +123,37 @@ static void print_group(const struct invocation *inv, const struct question *q, 
 			 "It is the worst of %s %s %s: %s in all, the least of them %s.", nr,
 			 about_thread ? "threads of this name" : "verdicts of this kind",
 			 what_they_share(q, row, about_thread), all, least);
-	paragraph_print(&inv->screen, "           ", text);
+	paragraph_print(&inv->screen, INDENT, text);
 }
 
+/* Where its first sentence ends. */
+static size_t first_sentence_len(const char *text)
+{
+	for (const char *end = text; (end = strstr(end, ". ")); end++) {
+		if (end[2] >= 'A' && end[2] <= 'Z')
+			return (size_t)(end + 1 - text);
+	}
+	return strlen(text);
+}
+
+/* Its first sentence has a line of its own: who goes through the list reads only these. */
 static void print_row(const struct invocation *inv, const struct question *q, size_t row)
 {
-	char lead[UNIT_TEXT + 4], cost[UNIT_TEXT];
+	const char *text = verdict_cell(q, row, q->text).s;
+	size_t len = first_sentence_len(text);
+	char lead[UNIT_TEXT + 4], cost[UNIT_TEXT], first[400];
 
 	snprintf(lead, sizeof(lead), "%9s  ",
 		 unit_length(cost, verdict_cell(q, row, q->cost).i,
 			     sonde_history_ticks_are_ns(q->history)));
-	paragraph_print(&inv->screen, lead, verdict_cell(q, row, q->text).s);
+	if (len >= sizeof(first)) {
+		paragraph_print(&inv->screen, lead, text);
+		return;
+	}
+	snprintf(first, sizeof(first), "%.*s", (int)len, text);
+	paragraph_print(&inv->screen, lead, first);
+	if (text[len])
+		paragraph_print(&inv->screen, INDENT, text + len + 1);
 }
 
 #define TOP_DEFAULT 10
@@ -191,18 +216,16 @@ static const char *reason_of(const struct question *q, size_t row)
 	return colon ? colon : text;
 }
 
-static bool have_same_reason(const struct question *q, size_t a, size_t b)
+/* It may be told of many in one sentence. */
+static bool is_of_many(const char *what)
 {
 	static const char *const told_of_many[] = {"vcpus", "lost",	"trace",
 						   "clock", "syscalls", "waits"};
-	const char *what = verdict_cell(q, a, q->cause).s;
 	bool of_many = false;
 
 	for (size_t i = 0; i < ARRAY_SIZE(told_of_many); i++)
 		of_many |= !strcmp(what, told_of_many[i]);
-	return of_many && !strcmp(what, verdict_cell(q, b, q->cause).s) &&
-	       !strcmp(reason_of(q, a), reason_of(q, b)) &&
-	       !verdict_cell(q, a, q->culprit_time).i == !verdict_cell(q, b, q->culprit_time).i;
+	return of_many;
 }
 
 /* Whom a row is about, and how much of it is not known. */
@@ -225,56 +248,109 @@ static void put_whom(FILE *out, const struct question *q, size_t row)
 		fprintf(out, " (%s events)", unit_count(text, events));
 }
 
-/* The row's sentence, and who else it is said of; marks these in @told.  Owned by the caller; NULL:
- * no memory. */
-static char *unknown_text(const struct question *q, size_t row, bool *told)
+/* Rows that have the same reason, by the first of them. */
+struct reasons {
+	struct strings texts;
+	struct map first; /* what is unknown, and why -> the first row of it */
+	struct members rows;
+	bool no_memory;
+};
+
+static uint64_t id_of_text(struct reasons *r, const char *text)
 {
-	size_t len, last = row;
-	char *text = NULL;
+	uint32_t id = strings_put(&r->texts, text, strlen(text));
+
+	r->no_memory |= id == UINT32_MAX;
+	return id;
+}
+
+/* The row with which it is told. */
+static size_t told_with(struct reasons *r, const struct question *q, size_t row)
+{
+	const char *what = verdict_cell(q, row, q->cause).s;
+	bool has_time = verdict_cell(q, row, q->culprit_time).i != 0;
+	uint64_t key;
+	const uint32_t *first;
+
+	if (!is_of_many(what))
+		return row;
+	key = id_of_text(r, reason_of(q, row)) << 32 | id_of_text(r, what) << 1 | has_time;
+	first = map_get(&r->first, key);
+	if (first)
+		return *first;
+	r->no_memory |= map_put(&r->first, key, (uint32_t)row) != 0;
+	return row;
+}
+
+/* False: no memory. */
+static bool find_reasons(struct reasons *r, const struct question *q)
+{
+	size_t nr = sonde_rows_nr(q->rows);
+	size_t *with = calloc(nr + 1, sizeof(*with));
+
+	if (!with || members_init(&r->rows, (int64_t)nr, (int64_t)nr)) {
+		free(with);
+		return false;
+	}
+	for (size_t row = 0; row < nr; row++) {
+		with[row] = SIZE_MAX;
+		if (verdict_is_unknown(q, row) && verdict_is_wanted(q, row))
+			with[row] = told_with(r, q, row);
+	}
+	for (size_t row = nr; row-- > 0;) {
+		if (with[row] != SIZE_MAX)
+			members_add(&r->rows, (int64_t)with[row], (int64_t)row);
+	}
+	free(with);
+	return !r->no_memory;
+}
+
+/* The row's sentence, and who else it is said of.  Owned by the caller; NULL: no memory. */
+static char *unknown_text(const struct question *q, const struct reasons *r, size_t row)
+{
+	int64_t next = members_next(&r->rows, (int64_t)row);
 	const char *between = " The same goes for ";
+	char *text = NULL;
+	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
 	if (!out)
 		return NULL;
 	fputs(verdict_cell(q, row, q->text).s, out);
-	for (size_t i = row + 1; i < sonde_rows_nr(q->rows); i++) {
-		if (told[i] || !verdict_is_unknown(q, i) || !verdict_is_wanted(q, i) ||
-		    !have_same_reason(q, row, i))
-			continue;
-		told[i] = true;
-		if (last != row) {
-			fputs(between, out);
-			put_whom(out, q, last);
-			between = ", ";
-		}
-		last = i;
+	while (next >= 0) {
+		size_t whom = (size_t)next;
+
+		next = members_next(&r->rows, next);
+		fputs(next < 0 && *between == ',' ? " and " : between, out);
+		put_whom(out, q, whom);
+		between = ", ";
 	}
-	if (last != row) {
-		fputs(*between == ',' ? " and " : between, out);
-		put_whom(out, q, last);
+	if (*between == ',')
 		fputc('.', out);
-	}
 	return fclose(out) ? NULL : text;
 }
 
 static void print_unknown(const struct invocation *inv, const struct question *q)
 {
-	bool *told = calloc(sonde_rows_nr(q->rows) + 1, sizeof(*told));
+	struct reasons r = {0};
 	bool any = false;
+	size_t nr = find_reasons(&r, q) ? sonde_rows_nr(q->rows) : 0;
 
-	for (size_t row = 0; row < sonde_rows_nr(q->rows) && told; row++) {
+	for (size_t row = 0; row < nr; row++) {
 		char *text;
 
-		if (told[row] || !verdict_is_unknown(q, row) || !verdict_is_wanted(q, row))
+		if (members_first(&r.rows, (int64_t)row) < 0)
 			continue;
 		if (!any)
 			screen_title(&inv->screen, "What cannot be known");
 		any = true;
-		text = unknown_text(q, row, told);
+		text = unknown_text(q, &r, row);
 		paragraph_print(&inv->screen, "- ", text ? text : verdict_cell(q, row, q->text).s);
 		free(text);
 	}
-	free(told);
+	strings_release(&r.texts);
+	map_release(&r.first);
+	members_release(&r.rows);
 }
 
 /* ---- what was refused ----------------------------------------------------------------------- */

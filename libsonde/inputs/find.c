@@ -22,8 +22,8 @@ struct found {
 	char **list; /* owned, each owned */
 	unsigned nr;
 	const struct find_watcher *watcher;
-	char doubt[PATH_MAX +
-		   256]; /* what was said of the first file that looks like a trace; "" none */
+	char *doubted; /* owned: the first file that looks like a trace and is none; NULL none yet */
+	char doubt[PATH_MAX + 256]; /* ... what is to be said of it */
 };
 
 static int add(struct found *f, const char *path)
@@ -56,6 +56,7 @@ static bool is_regular_or_dir(const char *path, bool *is_dir)
 static void suspect(struct found *f, const char *path, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The first is kept: where nothing is found it is the reason, and is said as that only. */
 static void suspect(struct found *f, const char *path, const char *fmt, ...)
 {
 	char text[PATH_MAX + 256];
@@ -64,10 +65,36 @@ static void suspect(struct found *f, const char *path, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (!*f->doubt)
-		snprintf(f->doubt, sizeof(f->doubt), "%.*s", (int)strcspn(text, ";"), text);
-	if (f->watcher)
+	if (!f->doubted && (f->doubted = strdup(path)))
+		snprintf(f->doubt, sizeof(f->doubt), "%s", text);
+	else if (f->watcher)
 		f->watcher->suspect(path, text, f->watcher->data);
+}
+
+int find_reason_len(const char *text)
+{
+	const char *end = strrchr(text, ';');
+	size_t len = strlen(text);
+
+	/* What can be done about it stays. */
+	return (int)(end && strstr(end, " left out") ? (size_t)(end - text) : len);
+}
+
+static int nothing_found(const struct found *f, const char *path, bool is_dir, struct error *err)
+{
+	int len = find_reason_len(f->doubt);
+
+	if (f->doubted)
+		return strcmp(f->doubted, path)
+			       ? fail(err, -EINVAL, "no trace under %s: %.*s", path, len, f->doubt)
+			       : fail(err, -EINVAL, "%.*s", len, f->doubt);
+	return fail(err, -EINVAL,
+		    is_dir ? "no trace under %s: no trace.dat or perf.data file, and no directory "
+			     "with a CTF \"metadata\" file"
+			   : "%s is not a trace: no trace.dat or perf.data file, no directory with "
+			     "a CTF \"metadata\" file, and no ring of the module sonde_guest is in "
+			     "it",
+		    path);
 }
 
 static bool begins_like_ctf(const char *path)
@@ -243,18 +270,10 @@ int find_traces(const char *path, const struct find_watcher *watcher, char ***ou
 	if (stat(path, &st))
 		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	ret = search(&f, path, 0);
-	if (!ret && !f.nr && *f.doubt)
-		ret = fail(err, -EINVAL, "no trace could be opened: %s", f.doubt);
 	if (!ret && !f.nr)
-		ret = fail(err, -EINVAL,
-			   S_ISDIR(st.st_mode)
-				   ? "no trace under %s: no trace.dat or perf.data file, and no "
-				     "directory with a CTF \"metadata\" file"
-				   : "%s is not a trace: no trace.dat or perf.data file, no "
-				     "directory with a CTF \"metadata\" file, and no ring of the "
-				     "module "
-				     "sonde_guest is in it",
-			   path);
+		ret = nothing_found(&f, path, S_ISDIR(st.st_mode), err);
+	else if (f.doubted && watcher)
+		watcher->suspect(f.doubted, f.doubt, watcher->data);
 	if (!ret) {
 		qsort(f.list, f.nr, sizeof(*f.list), by_name);
 		*out = pack(&f);
@@ -266,6 +285,7 @@ int find_traces(const char *path, const struct find_watcher *watcher, char ***ou
 	for (unsigned i = 0; i < f.nr; i++)
 		free(f.list[i]);
 	free(f.list);
+	free(f.doubted);
 	return ret ? ret : (int)f.nr;
 }
 

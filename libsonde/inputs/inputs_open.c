@@ -55,7 +55,8 @@ struct opening {
 	unsigned nr;
 	struct group *groups; /* owned */
 	unsigned nr_groups;
-	bool no_memory; /* to list what is left out */
+	bool no_memory;	 /* to list what is left out */
+	char first[512]; /* what was to be told first, and is not yet; "" nothing */
 };
 
 static bool is_zero(const uint8_t uuid[16])
@@ -161,6 +162,15 @@ static enum shared shared_content(const struct member *a, const struct member *b
 
 /* ---- copies and parts ---------------------------------------------------------------------- */
 
+/* The first is kept: where no trace can be opened it is the reason, and is said as that only. */
+static void say(struct opening *o, const char *text)
+{
+	if (*o->first)
+		watcher_notice(o->watcher, "%s", text);
+	else
+		snprintf(o->first, sizeof(o->first), "%s", text);
+}
+
 static void tell(struct opening *o, bool note, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -176,7 +186,7 @@ static void tell(struct opening *o, bool note, const char *fmt, ...)
 		problems_note(&o->in->topology.problems, "%s", text);
 		return;
 	}
-	watcher_notice(o->watcher, "%s", text);
+	say(o, text);
 	problems_add(&o->in->topology.problems, "%s", text);
 }
 
@@ -428,12 +438,12 @@ static int keep_groups(struct opening *o, struct error *err)
 }
 
 /* Says what has become known since there were @told problems. */
-static void tell_new(const struct opening *o, unsigned told)
+static void tell_new(struct opening *o, unsigned told)
 {
 	const struct problems *problems = &o->in->topology.problems;
 
 	for (; told < problems->nr; told++)
-		watcher_notice(o->watcher, "%s", problems->list[told].text);
+		say(o, problems->list[told].text);
 }
 
 /* Several operands may have led to it. */
@@ -542,11 +552,10 @@ static int list_guests(struct opening *o, const char *const *guests, unsigned nr
 	return ret;
 }
 
-/* What is no trace is left out, like a trace that cannot be opened, if another path has one. */
+/* Of several paths, what is no trace is left out, like a trace that cannot be opened. */
 static int list_paths(struct opening *o, const char *const *paths, unsigned nr, struct error *err)
 {
 	struct error why = {0};
-	bool none = false;
 	int ret = 0;
 
 	for (unsigned i = 0; i < nr && ret >= 0; i++) {
@@ -554,13 +563,10 @@ static int list_paths(struct opening *o, const char *const *paths, unsigned nr, 
 		if (!ret)
 			ret = list_under(o, paths[i], &why);
 		if (ret == -EINVAL && nr > 1) {
-			none = true;
 			leave_out_suspect(paths[i], why.text, o);
 			ret = o->no_memory ? fail(&why, -ENOMEM, "out of memory") : 0;
 		}
 	}
-	if (ret >= 0 && none && !o->nr)
-		ret = -EINVAL; /* @why is of the last */
 	return ret < 0 ? fail(err, ret, "%s", why.text) : 0;
 }
 
@@ -625,8 +631,9 @@ int inputs_open_traces(struct inputs *in, const struct sonde_inputs *told,
 		ret = fail(err, -ENOMEM, "out of memory");
 	opening_release(&o);
 	if (!ret && !in->nr_traces)
-		ret = fail(err, -EINVAL, "no trace could be opened%s%s",
-			   in->topology.problems.nr ? ": " : "",
-			   in->topology.problems.nr ? in->topology.problems.list[0].text : "");
+		return fail(err, -EINVAL, "no trace could be opened%s%.*s", *o.first ? ": " : "",
+			    find_reason_len(o.first), o.first);
+	if (*o.first)
+		watcher_notice(watcher, "%s", o.first);
 	return ret;
 }

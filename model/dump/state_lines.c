@@ -12,6 +12,7 @@
 #include "model/sched/thread.h"
 #include "model/sched/thread_life.h"
 #include "model/identity/tid.h"
+#include "model/identity/vm_counts.h"
 #include "model/kvm/vcpu_thread.h"
 #include "source/state_line.h"
 
@@ -67,11 +68,7 @@ static void on_end(struct machine_state *mc, const struct state_line *l)
 /* Whether it is known of every CPU which thread it runs: then a thread that can run waits. */
 static bool all_cpus_known(const struct machine_state *mc)
 {
-	for (unsigned i = 0; i < mc->nr_cpus; i++) {
-		if (mc->cpus[i] && !mc->cpus[i]->thread)
-			return false;
-	}
-	return machine_sees_all(mc);
+	return !mc->nr_threadless && machine_sees_all(mc);
 }
 
 /* The letter that /proc has for it. */
@@ -225,7 +222,7 @@ static void tell_vm(struct machine_state *vm, const struct listed_vm *from)
 		return;
 	vm->listed = true;
 	if (from->pid >= 0) {
-		vm->vm_pid = from->pid;
+		vm_counts_set_process(vm, from->pid);
 		vm->pid_known = true;
 		if (map_put(&m->vm_by_pid, pair_key(from->host, (uint32_t)from->pid), vm->index))
 			model_no_memory(m);

@@ -57,6 +57,10 @@ static void release(struct model *m)
 	free(m->moments);
 	map_release(&m->by_foreseen);
 	map_release(&m->by_number);
+	map_release(&m->name_numbers);
+	map_release(&m->hosted_numbers);
+	map_release(&m->vms_numbered);
+	map_release(&m->vms_of_process);
 	map_release(&m->by_tid);
 	for (unsigned i = 0; i < NR_PEERS; i++)
 		map_release(&m->peers[i]);

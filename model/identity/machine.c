@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/identity/machine.h"
 
+#include "model/identity/vm_counts.h"
 #include "model/state/irq_stack.h"
 #include "model/state/peers.h"
 
@@ -41,9 +42,21 @@ static bool take_name(struct model *m, const char *name)
 	return id >= before && m->names.nr > before;
 }
 
+/* What the next machine of that name, which is taken, has behind it: 2, 3 and so on. */
+static uint32_t next_number(struct model *m, const char *name)
+{
+	uint32_t id = strings_find(&m->names, name, strlen(name));
+	const uint32_t *last = map_get(&m->name_numbers, id);
+	uint32_t next = last ? *last + 1 : 2;
+
+	model_put(m, &m->name_numbers, id, next);
+	return next;
+}
+
 /* Names are unique, and path elements: no slashes. */
 void machine_name(struct machine_state *mc, const char *name)
 {
+	struct model *m = mc->model;
 	char plain[80];
 
 	snprintf(plain, sizeof(plain), "%s", *name ? name : "machine");
@@ -52,8 +65,11 @@ void machine_name(struct machine_state *mc, const char *name)
 			*p = '_';
 	}
 	snprintf(mc->name, sizeof(mc->name), "%s", plain);
-	for (unsigned i = 2; !take_name(mc->model, mc->name) && !mc->model->broken; i++)
-		snprintf(mc->name, sizeof(mc->name), "%s-%u", plain, i);
+	if (take_name(m, plain))
+		return;
+	do
+		snprintf(mc->name, sizeof(mc->name), "%s-%u", plain, next_number(m, plain));
+	while (!take_name(m, mc->name) && !m->broken);
 }
 
 struct machine_state *machine_add(struct model *m, struct machine_state *parent)
@@ -160,8 +176,10 @@ static void index_number(const struct cpu *cpu)
 void machine_number_vcpu(struct cpu *cpu, int64_t number)
 {
 	cpu->number = number >= 0 && number < TRACE_CPUS_MAX ? (int)number : -1;
-	if (cpu->number >= 0)
-		index_number(cpu);
+	if (cpu->number < 0)
+		return;
+	index_number(cpu);
+	vm_counts_number(cpu);
 }
 
 void vcpu_init(struct vcpu *v, struct thread *host)
@@ -233,6 +251,7 @@ struct cpu *machine_cpu_slow(struct machine_state *mc, int number)
 		return NULL;
 	if (!mc->cpus[number]) {
 		mc->cpus[number] = machine_cpu_add(mc, number);
+		mc->nr_threadless += mc->cpus[number] != NULL;
 		if (mc->cpus[number])
 			attrs_of_traced(mc->cpus[number]);
 	}
@@ -275,6 +294,7 @@ static int open_traced(struct model *m, const struct machine *from)
 		return 0;
 	machine_name(mc, from->name);
 	mc->trace = from->trace;
+	vm_counts_add(mc);
 	m->nr_between += is_between(mc);
 	mc->clock = &from->clock;
 	mc->dir = history_writer_attr(m->w, ATTR_ROOT, mc->name, ATTR_DIR, 0);

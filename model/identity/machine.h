@@ -43,6 +43,17 @@ static inline bool machine_sees_all(const struct machine_state *mc)
 	return !mc->nr_uncovered && !mc->nr_lost;
 }
 
+/* NULL: it is not known which one @cpu runs. */
+static inline void cpu_set_thread(struct cpu *cpu, struct thread *th)
+{
+	struct machine_state *mc = cpu->machine;
+
+	/* Of a machine with a trace. */
+	if (unlikely(!th != !cpu->thread) && mc->nr_cpus)
+		mc->nr_threadless += th ? -1u : 1u;
+	cpu->thread = th;
+}
+
 /* Events of a CPU are lost now, or the trace does not cover it: who is seen nowhere may run
  * there. */
 static inline bool thread_may_run_unseen(const struct machine_state *mc)

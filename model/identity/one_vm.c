@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/members.h"
 #include "model/identity/one_vm_evidence.h"
 #include "model/identity/machine.h"
 #include "model/identity/process.h"
@@ -99,16 +100,54 @@ static void merge_numbered(struct machine_state *from, struct machine_state *to)
 	}
 }
 
-/* The VM with a trace that is the process that @vm is; NULL none, or not proven. */
-static struct machine_state *traced_of(const struct machine_state *vm)
+/* VMs with a trace, by their processes: the first one of each stands for it. */
+struct traced_vms {
+	struct map first; /* parent << 32 | pid -> machine */
+	struct members all;
+};
+
+static bool is_of_process(const struct machine_state *vm)
 {
-	const struct model *m = vm->model;
+	return vm->trace && vm->parent && vm->pid_known;
+}
 
-	for (uint32_t i = 0; i < m->topo->nr_machines && vm->pid_known; i++) {
-		struct machine_state *traced = m->machines[i];
+static uint64_t process_key(const struct machine_state *vm)
+{
+	return pair_key(vm->parent, (uint32_t)vm->vm_pid);
+}
 
-		if (traced->trace && traced->pid_known && machines_may_be_one(vm, traced) &&
-		    were_together(vm, traced))
+static void find_traced(struct traced_vms *t, struct model *m)
+{
+	uint32_t nr = m->topo->nr_machines;
+
+	if (members_init(&t->all, nr, nr)) {
+		model_no_memory(m);
+		return;
+	}
+	for (uint32_t i = nr; i-- > 0;) {
+		if (is_of_process(m->machines[i]))
+			model_put(m, &t->first, process_key(m->machines[i]), i);
+	}
+	for (uint32_t i = nr; i-- > 0;) {
+		const uint32_t *first = is_of_process(m->machines[i])
+						? map_get(&t->first, process_key(m->machines[i]))
+						: NULL;
+
+		if (first)
+			members_add(&t->all, *first, i);
+	}
+}
+
+/* The VM with a trace that is the process that @vm is; NULL none, or not proven. */
+static struct machine_state *traced_of(const struct traced_vms *t, const struct machine_state *vm)
+{
+	const uint32_t *first = vm->pid_known ? map_get(&t->first, process_key(vm)) : NULL;
+
+	for (int64_t i = first ? members_first(&t->all, *first) : -1; i >= 0;
+	     i = members_next(&t->all, i)) {
+		struct machine_state *traced = vm->model->machines[i];
+
+		if (machines_may_be_one(vm, traced) && were_together(vm, traced))
 			return traced;
 	}
 	return NULL;
@@ -117,16 +156,21 @@ static struct machine_state *traced_of(const struct machine_state *vm)
 /* vCPUs that its own trace does not tell of, or that nothing was known to belong to it. */
 static void join_traced(struct model *m)
 {
+	struct traced_vms traced_vms = {0};
+
+	find_traced(&traced_vms, m);
 	for (uint32_t i = m->topo->nr_machines; i < m->nr_machines; i++) {
 		struct machine_state *vm = m->machines[i], *traced = NULL;
 
 		if (!vm->merged_into && vm->vm_pid >= 0 && !vm->trace)
-			traced = traced_of(vm);
+			traced = traced_of(&traced_vms, vm);
 		if (!traced || !all_numbered(vm))
 			continue;
 		merge_numbered(vm, traced);
 		machines_join(traced, vm);
 	}
+	map_release(&traced_vms.first);
+	members_release(&traced_vms.all);
 }
 
 /* Those without a trace are joined with each other before any is with one that has a trace: what
@@ -421,28 +465,33 @@ static bool is_unknown(const struct machine_state *vm)
 	return !vm->first_cpu && !vm->parent->parent && vm->index < vm->model->topo->nr_machines;
 }
 
-static bool holds_traced(const struct machine_state *vm)
+/* How many of its guests have a trace; @one: one of them. */
+static unsigned count_traced(const struct machine_state *vm, const struct machine_state **one)
 {
 	const struct model *m = vm->model;
+	unsigned nr = 0;
 
 	for (uint32_t i = 0; i < m->topo->nr_machines; i++) {
 		const struct machine_state *guest = m->machines[i];
 
-		if (guest->trace && guest->parent && machine_root(guest->parent) == vm)
-			return true;
+		if (!guest->trace || !guest->parent || machine_root(guest->parent) != vm)
+			continue;
+		*one = guest;
+		nr++;
 	}
-	return false;
+	return nr;
 }
 
 /* It stands for guests that nothing tells apart, and one of them has a trace; or for one that was
- * told by its address only, where the VM's own trace names them. */
-static bool stands_beside(const struct machine_state *vm)
+ * told by its address only, where the VM's own trace names them.  How many have; @one of them. */
+static unsigned stands_beside(const struct machine_state *vm, const struct machine_state **one)
 {
 	const struct machine_state *around = machine_root(vm->parent);
 	const struct cpu *cpu = vm->first_cpu;
 
-	return cpu && !cpu->merged_into && (cpu->any_of || (cpu->nested_id && around->trace)) &&
-	       holds_traced(around);
+	if (!cpu || cpu->merged_into || (!cpu->any_of && !(cpu->nested_id && around->trace)))
+		return 0;
+	return count_traced(around, one);
 }
 
 static const char *evidence_of(const struct machine_state *vm, const struct thread *host)
@@ -450,8 +499,6 @@ static const char *evidence_of(const struct machine_state *vm, const struct thre
 	if (is_unknown(vm))
 		return "a guest of it is active only while its host runs guests of VMs without a "
 		       "trace; which VM that is, is not known";
-	if (stands_beside(vm))
-		return "nested VM entries that name no guest: one that has a trace, or another";
 	if (!host)
 		return "nested VM entries and exits in the trace of its VM's host";
 	if (vm->pid_known)
@@ -463,7 +510,17 @@ static const char *evidence_of(const struct machine_state *vm, const struct thre
 
 static void explain(struct machine_state *vm, const struct thread *host)
 {
-	if (!vm->evidence[0] || is_unknown(vm))
+	const struct machine_state *one = NULL;
+	unsigned nr;
+
+	if (vm->evidence[0] && !is_unknown(vm))
+		return;
+	nr = is_unknown(vm) ? 0 : stands_beside(vm, &one);
+	if (nr)
+		snprintf(vm->evidence, sizeof(vm->evidence),
+			 "nested VM entries that name no guest: %s ran, or another one",
+			 nr == 1 ? one->name : "one that has a trace");
+	else
 		snprintf(vm->evidence, sizeof(vm->evidence), "%s", evidence_of(vm, host));
 }
 
@@ -471,6 +528,7 @@ static void name_vm(struct machine_state *vm)
 {
 	struct machine_state *parent = machine_root(vm->parent);
 	const struct thread *host = host_of(vm);
+	const struct machine_state *one;
 	char name[160], prefix[100] = "";
 
 	vm->parent = parent;
@@ -481,7 +539,7 @@ static void name_vm(struct machine_state *vm)
 		snprintf(name, sizeof(name), "%s", vm->vm_name);
 	else if (is_unknown(vm))
 		snprintf(name, sizeof(name), "vm-unknown");
-	else if (stands_beside(vm))
+	else if (stands_beside(vm, &one))
 		snprintf(name, sizeof(name), "%s.nested", parent->name);
 	else if (!host && vm->vm_pid < 0)
 		snprintf(name, sizeof(name), "%s.nested%u", parent->name, ++parent->nr_nested);

@@ -2,6 +2,7 @@
 #include "model/identity/process.h"
 
 #include "model/identity/tid.h"
+#include "model/identity/vm_counts.h"
 
 /* A hint is of a TID.  Where an earlier thread of that number ran the vCPU, and the VM's own trace
  * has told of it by now, the VM was that one's: it is not @host's. */
@@ -87,7 +88,7 @@ void process_learn_vm(struct machine_state *vm, const struct thread *host)
 
 	if (process < 0)
 		return;
-	vm->vm_pid = process;
+	vm_counts_set_process(vm, process);
 	vm->pid_known = host->pid >= 0;
 	model_put(m, &m->vm_by_pid, pair_key(host->machine, (uint32_t)process), vm->index);
 }

@@ -8,6 +8,7 @@
 #include "model/wake/nested_waits.h"
 #include "model/state/peers.h"
 #include "model/identity/process.h"
+#include "model/identity/vm_counts.h"
 #include "model/wake/vcpu_waits.h"
 #include "model/sched/thread.h"
 
@@ -25,6 +26,8 @@ static void bind(struct cpu *cpu, struct thread *host)
 		peers_put(cpu->vcpu.host, PEERS_QUEUE, -1);
 	}
 	vcpu_init(&cpu->vcpu, host);
+	vm_counts_add(cpu->machine);
+	vm_counts_number(cpu);
 	rest_note_up(cpu);
 	vcpu_forget_inner(cpu);
 	host->vcpu = cpu;

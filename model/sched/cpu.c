@@ -30,7 +30,7 @@ static void found_again(struct cpu *cpu)
  * before. */
 static void run(struct cpu *cpu, struct thread *next)
 {
-	cpu->thread = next;
+	cpu_set_thread(cpu, next);
 	cpu->met = false;
 	cpu->guest_of_unknown = false;
 	cpu_left_code(cpu);
@@ -60,7 +60,7 @@ static void drop_thread(struct cpu *cpu)
 {
 	struct thread *th = cpu->thread;
 
-	cpu->thread = NULL;
+	cpu_set_thread(cpu, NULL);
 	if (!th)
 		return;
 	thread_forget(th);

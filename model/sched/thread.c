@@ -194,7 +194,7 @@ void thread_forget(struct thread *th)
 
 void cpu_lose_thread(struct cpu *cpu)
 {
-	cpu->thread = NULL;
+	cpu_set_thread(cpu, NULL);
 	cpu_doubt_handlers(cpu);
 	cpu->guest_of_unknown = false;
 	cpu_show_task(cpu);

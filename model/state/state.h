@@ -258,9 +258,12 @@ struct machine_state {
 	bool in_at_work;			/* ... it is in it */
 	struct machine_state *busy, *next_busy; /* the same of those with requests under way now */
 	bool in_busy;
-	struct tap *tapped; /* its devices to which packets were handed since then */
-	uint32_t compared;  /* with others, when there were so many CPUs ... */
-	bool alone;	    /* ... none of which may be its own */
+	struct tap *tapped;		   /* its devices to which packets were handed since then */
+	bool counted;			   /* among its parent's: vm_counts.h */
+	uint32_t nr_counted;		   /* of its own VMs */
+	uint32_t compared;		   /* with others, when there were so many CPUs ... */
+	bool alone;			   /* ... none of which may be its own */
+	const struct machine_state *maybe; /* ... else one that may be it */
 	unsigned level;
 	struct trace *trace;		 /* NULL: no trace of its own */
 	const struct clock_model *clock; /* its ticks to L0's time; NULL without a trace */
@@ -271,6 +274,7 @@ struct machine_state {
 	struct cpu *first_cpu, *last_cpu; /* all of them */
 	struct cpu **cpus;		  /* by number; owned; holes are NULL */
 	unsigned nr_cpus;
+	unsigned nr_threadless; /* of @cpus: it is not known which thread they run */
 	uint8_t *recorded; /* CPUs that its trace has anything of, a bit each: see unseen_switch.c;
 			      NULL not looked for yet */
 	struct thread *threads; /* newest first */
@@ -402,6 +406,9 @@ struct model {
 	struct map by_number;	    /* machine << 32 | number -> its first CPU of that number */
 	struct map by_tid;	    /* machine << 32 | tid -> row of the living incarnation */
 	struct map peers[NR_PEERS]; /* machine << 32 | number -> row of the first: peers.h */
+	struct map hosted_numbers;  /* machine << 32 | number: see vm_counts.h ... */
+	struct map vms_numbered;    /* ... its parent << 32 | number -> how many */
+	struct map vms_of_process;  /* ... its parent << 32 | pid -> how many */
 	struct map vm_by_pid;	    /* machine << 32 | pid -> machine that is this VM */
 	struct map by_vmcb;	    /* see vcpu.c */
 	uint32_t nr_between;	    /* machines with a trace in VMs without one */
@@ -413,8 +420,9 @@ struct model {
 	struct cpu *due;    /* the vCPU whose stay is to be looked at again */
 	ns_t due_at;	    /* ... when; NS_MAX none */
 	struct map by_pgd;
-	struct strings names; /* of machines: to make them unique */
-	struct map wakeups;   /* see one_vm.c */
+	struct strings names;	 /* of machines: to make them unique */
+	struct map name_numbers; /* ... string id -> the last number behind it */
+	struct map wakeups;	 /* see one_vm.c */
 	struct hint *hints;
 	unsigned nr_hints;
 

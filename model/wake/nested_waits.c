@@ -15,6 +15,7 @@
 
 #include "arch/x86/cpu.h"
 #include "model/identity/one_vm_evidence.h"
+#include "model/identity/vm_counts.h"
 #include "model/wake/vcpu_waits.h"
 #include "model/wake/vector.h"
 
@@ -232,6 +233,14 @@ void nested_reflected(struct cpu *outer, const struct event *e)
 /* ---- the outer vCPU ----------------------------------------------------------------------------
  */
 
+static bool may_be(struct machine_state *vm, const struct machine_state *other)
+{
+	if (other == vm || !machines_may_be_one(vm, other))
+		return false;
+	vm->maybe = other;
+	return true;
+}
+
 /* No other vCPU was seen that may be one of this VM's, though it is not known to be. */
 static bool is_alone(struct machine_state *vm)
 {
@@ -240,9 +249,15 @@ static bool is_alone(struct machine_state *vm)
 	if (vm->compared == m->nr_cpus)
 		return vm->alone;
 	vm->compared = m->nr_cpus;
+	vm->alone = vm_counts_is_alone(vm);
+	if (vm->alone)
+		return true;
+	/* The last one that may be may still be. */
+	if (vm->maybe && machines_may_be_one(vm, vm->maybe))
+		return false;
 	vm->alone = true;
 	for (uint32_t i = 0; i < m->nr_machines && vm->alone; i++)
-		vm->alone = m->machines[i] == vm || !machines_may_be_one(vm, m->machines[i]);
+		vm->alone = !may_be(vm, m->machines[i]);
 	return vm->alone;
 }
 

@@ -124,8 +124,40 @@ says err "empty.sonde"
 run 2 "$sonde" check
 says err "which trace or history?"
 
-# What begins with the name of the file has it once.
-head -c 5000 /dev/zero >"$scratch/zero.dat"
-run 1 "$sonde" check "$scratch/zero.dat"
-[ "$(cat "$scratch/out")" = "$scratch/zero.dat does not begin like a trace.dat file; it is left out" ] ||
-	fail "$(cat "$scratch/out")"
+# Nothing could be read: 1 as of analyze, whatever it is that is not there; and each reason once.
+mkdir "$scratch/void" "$scratch/void/some"
+head -c 5000 /dev/zero >"$scratch/void/zero.dat"
+head -c 300 samples/ftrace/vm-a.dat >"$scratch/void/head.dat"
+cp "$scratch/void/zero.dat" "$scratch/void/head.dat" "$scratch/void/some"
+mkdir "$scratch/void/ctf"
+head -c 200 samples/lttng/host0/metadata >"$scratch/void/ctf/metadata"
+for path in zero.dat head.dat ctf some .; do
+	for command in check "analyze -o $scratch/none.sonde"; do
+		run 1 "$sonde" $command "$scratch/void/$path"
+		twice=$(cat "$scratch/out" "$scratch/err" | grep -Eo "[a-z./]+\.dat (does not begin|has no event format)" | sort | uniq -d || true)
+		[ -z "$twice" ] || fail "$path: said twice: $(cat "$scratch/out" "$scratch/err")"
+		[ -s "$scratch/err" ] || fail "$path: no reason"
+	done
+done
+run 1 "$sonde" check "$scratch/void/zero.dat"
+[ ! -s "$scratch/out" ] || fail "a reason and a finding"
+says err "sonde check: $scratch/void/zero.dat does not begin like a trace.dat file"
+run 1 "$sonde" analyze "$scratch/void/zero.dat" "$scratch/void/head.dat" -o "$scratch/none.sonde"
+# Something could be read, but not all: 3.
+run 3 "$sonde" check "$scratch/void/zero.dat" "$history"
+cp samples/ftrace/vm-a.dat "$scratch/void/some"
+run 3 "$sonde" check "$scratch/void/some"
+says out "zero.dat does not begin like"
+says out "head.dat has no event format"
+run 3 "$sonde" analyze "$scratch/void/some" -o "$scratch/none.sonde"
+says err "zero.dat does not begin like"
+says err "head.dat has no event format"
+
+# A stream of no CPU is of no use to analyze: not sound.
+cp -r samples/lttng/host0 "$scratch/nameless"
+rm -r "$scratch/nameless/index"
+sed -i 's/cpu_id/cpu_ix/' "$scratch/nameless/metadata"
+mv "$scratch/nameless/ch0_0" "$scratch/nameless/first"
+mv "$scratch/nameless/ch0_1" "$scratch/nameless/other"
+run 3 "$sonde" check "$scratch/nameless"
+says out "nameless/first: its CPU is not known"

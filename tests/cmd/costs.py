@@ -39,6 +39,10 @@ def rounds_of_vms(nr, t=1000, rounds=2):
     return events
 
 
+def seen(nr):
+    return [packets(0, rounds_of_vms(nr))]
+
+
 def gaps(cpu, nr, begin, step, tid=7):
     return b"".join(packet(cpu, [switch(begin + i * step, 0, tid), switch(begin + i * step + 1, tid, 0)], seq=i, discarded=3 * i)
                     for i in range(nr))
@@ -63,6 +67,42 @@ def attached(nr):
     return [packets(0, [switch(500, 0, 5)] + begun + put)]
 
 
+STATE_LINES = """event { name = "lttng_logger"; id = 8; stream_id = 0; fields := struct { string _msg; }; };
+"""
+NESTING = """event { name = "kvm_x86_nested_vmenter"; id = 9; stream_id = 0; fields := struct { u64 _vmcb; u32 _event_inj; u32 _int_ctl;
+ u64 _guest_pgd; u32 _isa; }; };
+event { name = "kvm_x86_nested_vmexit"; id = 10; stream_id = 0; fields := struct { u32 _exit_code; u64 _rip; }; };
+event { name = "kvm_x86_nested_vmexit_inject"; id = 11; stream_id = 0; fields := struct { u32 _exit_code; u32 _isa; }; };
+"""
+
+
+def statedump(lines, t, cause="start"):
+    texts = [f"begin version=1 cause={cause} hostname=h cpus=1 online=0 hypervisor=none", *lines, f"end cause={cause} tasks=0"]
+    return [(t + i, 8, f"sonde: {text}".encode() + b"\0") for i, text in enumerate(texts)]
+
+
+def listed(nr):
+    """So many VMs of three names, containers with a thread, CPUs with two readings of /proc/stat."""
+    lines = []
+    for i in range(nr):
+        lines += [f"vm vm={i} pid={100000 + i} name=vm-{i % 3} uuid=00000000-0000-0000-0000-{i:012d} manager=qemu", f"vcpu vm={i} vcpu=0 tid={1000 + i}",
+                  f"pidns inum={4026532000 + i} parent=0 level=1",
+                  f"task tid={500000 + i} pid={500000 + i} ppid=1 state=S kthread=0 pidns={4026532000 + i} nstids={500000 + i},1 comm=c{i}"]
+    stat = [f"stat cpu={i} hz=100 user={i} nice=0 system=0 idle=0 iowait=0 irq=0 softirq=0 steal=0 guest=0 guest_nice=0" for i in range(nr)]
+    return [packets(0, [switch(500, 0, 5)] + statedump(lines + stat, 1000) + statedump(stat, 10 ** 9, "end"))]
+
+
+def nesting(nr):
+    """So many VMs, each of which runs a nested one that halts, and halts itself."""
+    events = []
+    for i in range(nr):
+        t, tid, hlt = 1000 + 20 * i, 1000 + i, 0x78
+        events += [switch(t, 0, tid), entry(t + 1), leave(t + 2, 0x80), (t + 3, 9, struct.pack("<QIIQI", 4096 * (1 + i), 0, 0, 0x77000 + i, 2)),
+                   entry(t + 4), leave(t + 5, hlt), (t + 6, 10, struct.pack("<IQ", hlt, 0)), (t + 7, 11, struct.pack("<II", hlt, 2)),
+                   entry(t + 8), leave(t + 9, hlt), switch(t + 10, tid, 0)]
+    return [packets(0, events)]
+
+
 def instructions(command):
     done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *map(str, command)],
                           capture_output=True, text=True, check=False)
@@ -71,24 +111,28 @@ def instructions(command):
     return int(counted[1])
 
 
-def cost_of_trace(shape, *how):
+def cost_of_trace(shape, *how, more=""):
     with tempfile.TemporaryDirectory() as scratch:
-        trace = write(Path(scratch) / "trace", *shape(*how))
+        trace = write(Path(scratch) / "trace", *shape(*how), more=more)
         return instructions([lib.SONDE, "analyze", "-q", "-j", "1", trace, "-o", Path(scratch) / "history"])
 
 
-def costs_of_answers(nr, commands):
+def costs_of_answers(nr, commands, shape, more):
     with tempfile.TemporaryDirectory() as scratch:
-        trace, history = write(Path(scratch) / "trace", packets(0, rounds_of_vms(nr))), Path(scratch) / "history"
+        trace, history = write(Path(scratch) / "trace", *shape(nr), more=more), Path(scratch) / "history"
         subprocess.run([lib.SONDE, "analyze", "-q", trace, "-o", history], check=True)
         return [instructions([lib.SONDE, name, history, *options]) for name, *options in commands]
 
 
 def answers_about_vms():
-    commands = [("tree",), ("tree", "--format", "json"), ("info",)]
-    for nr, some in (VMS // 2, commands), (VMS, [("vms",)]):  # below, vms compares each with all of a group
-        for command, *counts in zip(some, costs_of_answers(nr, some), costs_of_answers(TIMES * nr, some)):
-            compare(f"VMs, sonde {' '.join(command)}", *counts)
+    tree = [("tree",), ("tree", "--format", "json"), ("info",)]
+    for nr, some, shape, more in (
+            (VMS // 2, tree, seen, ""),
+            (VMS, [("vms",)], seen, ""),  # below, vms compares each with all of a group
+            (VMS // 2, [*tree, ("tree", "--threads")], listed, STATE_LINES),
+            (VMS // 2, [("why",)], nesting, NESTING)):
+        for command, *counts in zip(some, costs_of_answers(nr, some, shape, more), costs_of_answers(TIMES * nr, some, shape, more)):
+            compare(f"VMs {shape.__name__}, sonde {' '.join(command)}", *counts)
 
 
 def compare(name, few, many):
@@ -110,6 +154,8 @@ def main():
     gaps_and_vms()
     compare("silent CPUs", cost_of_trace(silent_cpus, 400), cost_of_trace(silent_cpus, TIMES * 400))
     compare("processes and cgroups", cost_of_trace(attached, 1000), cost_of_trace(attached, TIMES * 1000))
+    for shape, nr, more in (listed, 500, STATE_LINES), (nesting, 2 * VMS, NESTING):
+        compare(f"analyze, {shape.__name__}", cost_of_trace(shape, nr, more=more), cost_of_trace(shape, TIMES * nr, more=more))
     answers_about_vms()
     callers = lib.BUILD / "tests/test_callers"
     compare("threads that send", instructions([callers, 500]), instructions([callers, TIMES * 500]))

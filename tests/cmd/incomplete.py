@@ -118,6 +118,10 @@ def check_first_known(scratch):
     known = [c["cpu"] for c in opened["cpus"] if c["mode"] != "unknown"]
     lib.check(known and opened["at"] == min(c["end"] for c in first["cpus"] if c["cpu"] in known), opened)
     lib.check(opened == answer("state", history, "--at", str(opened["at"])), "beside --at")
+    # ... which is said only of a moment that nobody asked for.
+    head = sonde("state", history).stdout.split("\n")[0]
+    lib.check(re.fullmatch(r"at \S+, \S+ \S+ after the start: nothing is known of any CPU before that", head), head)
+    lib.check("known" not in sonde("state", history, "--at", str(opened["at"])).stdout.split("\n")[0], "--at")
     other = next(c["cpu"] for c in opened["cpus"] if c["cpu"] not in known)
     lib.check(answer("state", history, "--cpu", str(other))["at"] > opened["at"], "of a CPU that is known later")
 

@@ -69,11 +69,11 @@ def packet(cpu, events, seq=0, discarded=0, begin=None, end=None):
         first & 2**64 - 1, last & 2**64 - 1, bits, bits, seq, discarded & 2**64 - 1, cpu) + body
 
 
-def write(folder, *streams, offset=0, offset_s=0):
-    """Each stream is the bytes of its packets."""
+def write(folder, *streams, offset=0, offset_s=0, more=""):
+    """Each stream is the bytes of its packets; @more: declarations of further events."""
     folder = Path(folder)
     folder.mkdir(parents=True)
-    (folder / "metadata").write_text(METADATA.format(offset=offset, offset_s=offset_s))
+    (folder / "metadata").write_text(METADATA.format(offset=offset, offset_s=offset_s) + more)
     for i, data in enumerate(streams):
         (folder / f"ch_{i}").write_bytes(data)
     return folder

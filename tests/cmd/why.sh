@@ -16,6 +16,18 @@ not_says out "more that cost less"
 COLUMNS=60 run 0 "$sonde" why "$history" -n 1000
 ! grep -Pzoq "[0-9]\n +(s|ms|us|ns)\b" "$scratch/out" || fail "a line ends between a number and its unit"
 
+# Each begins with one short sentence on a line of its own; the detail stands below.
+COLUMNS=250 run 0 "$sonde" why "$history" -n 1000
+python3 - "$scratch/out" <<'END' || fail "the first sentence of a verdict"
+import re, sys
+found = open(sys.argv[1]).read().split("\nWhat cannot be known")[0].split("\n\n")[1:]
+heads = [v.split("\n")[0].split("  ", 2)[-1] for v in found if v.startswith(" ")]
+assert len(heads) > 20, len(heads)
+for head in heads:
+    assert head.endswith(".") and not re.search(r"\. [A-Z]", head) and len(head.split()) <= 25, head
+assert sum(v.count("\n") > 1 for v in found) > 20, found
+END
+
 # Those told together have more causes than the greatest.
 run 0 "$sonde" why "$history" --slower-than 1ms -n 1000
 grep -Eq "of vm-a(-n)? was runnable but did not run for" "$scratch/out" || fail "words for threads"

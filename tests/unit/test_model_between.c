@@ -113,6 +113,16 @@ static const char *parent_of(const char *name)
 	return "";
 }
 
+static const char *evidence_of(const char *name)
+{
+	for (unsigned i = 0; i < fake_rows("machine"); i++) {
+		if (!strcmp(fake_string("machine", i, "name"), name))
+			return fake_string("machine", i, "evidence");
+	}
+	FAKE_FAIL("no machine %s", name);
+	return "";
+}
+
 static uint32_t inner_at(const char *attr, ns_t t)
 {
 	return vcpu_at("nested", 0, attr, t);
@@ -286,7 +296,19 @@ static void two_guests_of_one_vm_are_in_it(void **state)
 	assert_string_equal(parent_of("second"), "vm-90");
 	assert_string_equal(parent_of("vm-90"), "host");
 	assert_string_equal(parent_of("vm-90.nested"), "vm-90"); /* whose entries name nobody */
+	assert_non_null(strstr(evidence_of("vm-90.nested"), ": one that has a trace ran"));
 	assert_int_equal(fake_rows("machine"), 5);
+}
+
+static void entries_that_name_nobody_may_be_of_the_one_with_a_trace(void **state)
+{
+	(void)state;
+	open_between();
+	stay_begins(0, 200, 0);
+	calls(230);
+	stay_ends(0, 300);
+	world_close(700);
+	assert_non_null(strstr(evidence_of("vm-90.nested"), ": nested ran, or another"));
 }
 
 /* Nothing tells when it ran, but no other VM of the host runs guests. */
@@ -366,6 +388,7 @@ int main(void)
 		cmocka_unit_test(its_state_is_what_is_known_of_when_it_runs),
 		cmocka_unit_test(an_address_tells_its_state),
 		cmocka_unit_test(two_guests_of_one_vm_are_in_it),
+		cmocka_unit_test(entries_that_name_nobody_may_be_of_the_one_with_a_trace),
 		cmocka_unit_test(one_that_was_not_seen_is_in_the_only_vm_that_runs_guests),
 		cmocka_unit_test(where_several_vms_run_guests_its_place_is_not_known),
 		cmocka_unit_test(the_vm_around_it_may_have_a_trace_after_all),

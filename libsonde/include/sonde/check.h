@@ -28,8 +28,9 @@ sonde_check_sized(const char *path,
 /** sonde_check - read a history, a trace or a directory of traces whole, and say what is wrong
  * @finding: called with a sentence for each; a path of which only notes are said is sound
  * @watcher: its progress() can stop it; NULL: nobody is asked
- * Returns 0 when everything could be looked at, sound or not; -EINTR when it was stopped: what
- * was found until then has been reported.  It takes as long as reading and decoding all of it.
+ * Returns 0 when it could be looked at, sound or not; a negative errno when nothing of it can be
+ * read; -EINTR when it was stopped: what was found until then has been reported.  It takes as long
+ * as reading and decoding all of it.
  *
  * A history: complete, every checksum right, intervals in order and without gaps, and for each
  * physical CPU the time per context adds up to the length of the history.  A trace: everything the
