@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +34,10 @@ void *arena_alloc(struct arena *a, size_t len_bytes)
 	if (len_bytes > SIZE_MAX / 2)
 		return NULL;
 	len_bytes = (len_bytes + ARENA_ALIGN - 1) & ~(size_t)(ARENA_ALIGN - 1);
-	if (a->limit_bytes && len_bytes > a->limit_bytes - a->used_bytes)
+	if (a->limit_bytes && len_bytes > a->limit_bytes - a->used_bytes) {
+		a->reached_limit = true;
 		return NULL;
+	}
 	if (!b || b->len_bytes - b->used_bytes < len_bytes) {
 		size_t usual = b ? ARENA_BLOCK_BYTES : ARENA_FIRST_BYTES;
 		bool large = len_bytes > usual / 4;
@@ -82,4 +85,12 @@ void arena_release(struct arena *a)
 	}
 	a->head = NULL;
 	a->used_bytes = 0;
+}
+
+int arena_blame(const struct arena *a, int ret, const char *path, struct error *err)
+{
+	if (ret != -ENOMEM || !a->reached_limit)
+		return ret;
+	return fail(err, -E2BIG, "%s says of itself more than is sensible: over %zu MB", path,
+		    a->limit_bytes >> 20);
 }

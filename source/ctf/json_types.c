@@ -6,8 +6,9 @@
 
 int json_oom(struct json_parser *p)
 {
-	return fail(p->err, -ENOMEM,
-		    "the metadata needs more memory than there is or than is sensible");
+	if (p->m->arena.reached_limit)
+		return fail(p->err, -E2BIG, "the metadata needs more memory than is sensible");
+	return fail(p->err, -ENOMEM, "out of memory reading the metadata");
 }
 
 int json_get_uint(struct json_parser *p, const json_t *json, const char *key, uint64_t *out)

@@ -375,7 +375,7 @@ static int ctf_open(struct trace *t, struct error *err)
 	if (!ret)
 		ret = settle_vcpu_ids(t, err);
 	ct->open = true;
-	return ret;
+	return arena_blame(&ct->meta.arena, ret, t->path, err);
 }
 
 static void ctf_release(struct trace *t)

@@ -23,9 +23,11 @@ int tsdl_fail(struct tsdl *p, const char *fmt, ...)
 
 int tsdl_oom(struct tsdl *p)
 {
-	return fail(p->err, -ENOMEM,
-		    "the metadata needs more memory than there is or than is sensible, line %u",
-		    p->tok.line);
+	if (p->m->arena.reached_limit)
+		return fail(p->err, -E2BIG,
+			    "the metadata needs more memory than is sensible, line %u",
+			    p->tok.line);
+	return fail(p->err, -ENOMEM, "out of memory reading the metadata, line %u", p->tok.line);
 }
 
 void tsdl_advance(struct tsdl *p)

@@ -122,7 +122,7 @@ static int dat_open(struct trace *t, struct error *err)
 	if (!ret && (comms_read(d) || printk_read(d)))
 		ret = fail(err, -ENOMEM, "out of memory opening %s", t->path);
 	if (ret)
-		return ret;
+		return arena_blame(&d->file.arena, ret, t->path, err);
 	settle_clock(d);
 	return 0;
 }

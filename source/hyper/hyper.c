@@ -68,7 +68,9 @@ static int open_file(struct trace *t, const char *path, const struct hyper_exten
 	ret = mapfile_open(&h->file, path, err);
 	if (!ret && hyper_types_init(h))
 		ret = fail(err, -ENOMEM, "out of memory opening %s", t->path);
-	return ret ? ret : hyper_index(h, list, nr, err);
+	if (!ret)
+		ret = hyper_index(h, list, nr, err);
+	return arena_blame(&h->arena, ret, t->path, err);
 }
 
 /* Its guest may still write: what is read is a copy, which nobody changes. */

@@ -105,7 +105,7 @@ static int perf_open(struct trace *t, struct error *err)
 	perf_index_release(&x);
 	if (!ret)
 		settle_clock(p);
-	return ret;
+	return arena_blame(&p->arena, ret, t->path, err);
 }
 
 static void perf_release(struct trace *t)
