@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clock/homes.h"
 
-#include <inttypes.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clock/vcpu_runs.h"
@@ -93,58 +94,122 @@ static bool is_known_there(const struct placed *p, int32_t tid)
 	return of_link && of_thread && declared_same_vm(of_link, of_thread);
 }
 
-/* The machine's vCPU that runs there; nr_vcpus: it has none. */
-static unsigned vcpu_of(const struct machine *m, int32_t tid)
-{
-	unsigned i = 0;
+/* A machine's word that a vCPU of its is that thread of its parent. */
+struct claim {
+	const struct placed *by;
+	int32_t tid;
+};
 
-	while (i < m->nr_vcpus && m->vcpus[i].host_tid != tid)
-		i++;
-	return i;
+struct claims {
+	struct claim *list; /* owned */
+	size_t nr;
+};
+
+static int by_thread(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+
+	if (x->by->parent != y->by->parent)
+		return x->by->parent < y->by->parent ? -1 : 1;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->by > y->by) - (x->by < y->by);
 }
 
-/* @a's vCPU @i, which @b claims too; true: it is @a's no more. */
-static bool settle_one(struct topology *t, const struct placed *a, unsigned i,
-		       const struct placed *b)
+static bool may_contest(const struct placed *p)
 {
-	int32_t tid = a->machine->vcpus[i].host_tid;
-	bool known_a = is_known_there(a, tid), known_b = is_known_there(b, tid);
-
-	problems_add(&t->problems, "%s and %s both claim what thread %d of %s ran: %s",
-		     a->machine->name, b->machine->name, tid, a->parent->machine->name,
-		     known_a == known_b ? "whose vCPU it is, nobody knows"
-					: "who was recorded through its process counts");
-	if (!known_b || known_a)
-		leave_out(b->machine, vcpu_of(b->machine, tid));
-	if (!known_a || known_b)
-		leave_out(a->machine, i);
-	return !known_a || known_b;
+	return p->parent && p->candidate->sample->trace->format != TRACE_HYPER;
 }
 
-static bool may_contest(const struct placed *a, const struct placed *b)
+static int claims_collect(struct claims *out, const struct placed *list, unsigned nr)
 {
-	return a->parent && a->parent == b->parent &&
-	       a->candidate->sample->trace->format != TRACE_HYPER &&
-	       b->candidate->sample->trace->format != TRACE_HYPER &&
-	       !same_kernel(a->candidate, b->candidate);
+	size_t room = 0;
+
+	for (unsigned i = 0; i < nr; i++)
+		room += list[i].machine->nr_vcpus;
+	out->list = calloc(room + 1, sizeof(*out->list));
+	if (!out->list)
+		return -ENOMEM;
+	for (unsigned i = 0; i < nr; i++) {
+		for (unsigned v = 0; v < list[i].machine->nr_vcpus && may_contest(&list[i]); v++)
+			out->list[out->nr++] =
+				(struct claim){&list[i], list[i].machine->vcpus[v].host_tid};
+	}
+	qsort(out->list, out->nr, sizeof(*out->list), by_thread);
+	return 0;
 }
 
-void homes_settle(struct topology *t, const struct placed *list, unsigned nr)
+static bool is_known(const struct claim *c)
 {
-	for (unsigned a = 0; a < nr; a++) {
-		for (unsigned b = a + 1; b < nr; b++) {
-			struct machine *m = list[a].machine;
+	return is_known_there(c->by, c->tid);
+}
 
-			if (!may_contest(&list[a], &list[b]))
-				continue;
-			for (unsigned i = 0; i < m->nr_vcpus;) {
-				int32_t tid = m->vcpus[i].host_tid;
-				bool both =
-					vcpu_of(list[b].machine, tid) < list[b].machine->nr_vcpus;
+static bool any(const struct claim *c)
+{
+	(void)c;
+	return true;
+}
 
-				if (!both || !settle_one(t, &list[a], i, &list[b]))
-					i++;
-			}
+/* The first of @nr claims to one thread that is of another kernel than one before it, of those
+ * that @counts; NULL: they are all of one. */
+static const struct claim *of_another(const struct claim *c, size_t nr,
+				      bool (*counts)(const struct claim *c))
+{
+	for (size_t i = 1; i < nr; i++) {
+		for (size_t j = 0; j < i && counts(&c[i]); j++) {
+			if (c[i].by != c[j].by && counts(&c[j]) &&
+			    !same_kernel(c[i].by->candidate, c[j].by->candidate))
+				return &c[i];
 		}
 	}
+	return NULL;
+}
+
+static void give_up(struct machine *m, int32_t tid)
+{
+	for (unsigned i = m->nr_vcpus; i--;) {
+		if (m->vcpus[i].host_tid == tid)
+			leave_out(m, i);
+	}
+}
+
+/* @nr claims to one thread: all are looked at before any of them goes. */
+static void settle_thread(struct topology *t, const struct claim *c, size_t nr)
+{
+	const struct claim *other = of_another(c, nr, any);
+	size_t nr_known = 0;
+	bool settled;
+
+	if (!other)
+		return;
+	for (size_t i = 0; i < nr; i++)
+		nr_known += is_known(&c[i]);
+	settled = nr_known && !of_another(c, nr, is_known);
+	problems_add(&t->problems, "%s and %s both claim what thread %d of %s ran: %s",
+		     c->by->machine->name, other->by->machine->name, c->tid,
+		     c->by->parent->machine->name,
+		     settled ? "who was recorded through its process counts"
+			     : "whose vCPU it is, nobody knows");
+	for (size_t i = 0; i < nr; i++) {
+		if (!settled || !is_known(&c[i]))
+			give_up(c[i].by->machine, c[i].tid);
+	}
+}
+
+int homes_settle(struct topology *t, const struct placed *list, unsigned nr)
+{
+	struct claims claims = {0};
+	int ret = claims_collect(&claims, list, nr);
+
+	for (size_t i = 0, end; ret == 0 && i < claims.nr; i = end) {
+		const struct claim *c = &claims.list[i];
+
+		end = i + 1;
+		while (end < claims.nr && claims.list[end].tid == c->tid &&
+		       claims.list[end].by->parent == c->by->parent)
+			end++;
+		settle_thread(t, c, end - i);
+	}
+	free(claims.list);
+	return ret;
 }

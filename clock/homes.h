@@ -18,9 +18,10 @@
 int homes_test(struct placed *p, bool *refuted);
 
 /*
- * A thread that two kernels' traces claim is neither's, but for one that the recorder knows to be
- * that thread's process.  Traces of one kernel may share it.  Of @nr machines; problems are @t's.
+ * A thread that several kernels' traces claim is nobody's, but for one that the recorder knows to
+ * be that thread's process.  Traces of one kernel may share it.  Of @nr machines, whose vCPUs it
+ * takes away; problems are @t's.  0 or -ENOMEM.
  */
-void homes_settle(struct topology *t, const struct placed *list, unsigned nr);
+int homes_settle(struct topology *t, const struct placed *list, unsigned nr);
 
 #endif

@@ -210,8 +210,8 @@ static int make_machines(struct pass *p, const struct search *s, bool rough, str
 		ret = align_machines(p, s, rough, err);
 	if (ret == 0)
 		told_unused(&p->t, &p->placed[0]);
-	if (ret == 0 && !rough)
-		homes_settle(&p->t, p->placed, p->nr);
+	if (ret == 0 && !rough && homes_settle(&p->t, p->placed, p->nr))
+		ret = fail(err, -ENOMEM, "out of memory");
 	return ret;
 }
 
