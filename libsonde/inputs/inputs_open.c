@@ -119,9 +119,6 @@ static bool has_twin(const struct mark *of, const struct mark *list, unsigned nr
 	return false;
 }
 
-/* How much of one trace is in another. */
-enum shared { SHARED_NOTHING, SHARED_SOME, SHARED_ALL };
-
 static int make_marks(struct member *m)
 {
 	int ret = 0;
@@ -149,15 +146,13 @@ static unsigned count_twins(const struct member *of, const struct member *in, un
 	return twins;
 }
 
-static enum shared shared_content(const struct member *a, const struct member *b)
+static bool same_content(const struct member *a, const struct member *b)
 {
 	unsigned full_a, full_b;
 	unsigned twins_a = count_twins(a, b, &full_a);
 	unsigned twins_b = count_twins(b, a, &full_b);
 
-	if (!twins_a && !twins_b)
-		return SHARED_NOTHING;
-	return twins_a == full_a && twins_b == full_b ? SHARED_ALL : SHARED_SOME;
+	return (twins_a || twins_b) && twins_a == full_a && twins_b == full_b;
 }
 
 /* ---- copies and parts ---------------------------------------------------------------------- */
@@ -228,7 +223,7 @@ static int settle_with(struct opening *o, struct group *g, struct member *m)
 		struct member *other = &g->members[i];
 
 		if (same_file(m, other) ||
-		    (same_id(m->trace, other->trace) && shared_content(m, other) == SHARED_ALL)) {
+		    (same_id(m->trace, other->trace) && same_content(m, other))) {
 			drop_one(o, other, m);
 			return 1;
 		}
@@ -324,6 +319,18 @@ static int drop_stranger(struct opening *o, const struct member *first, struct m
 	return ret;
 }
 
+static int drop_repeat(struct opening *o, const struct member *kept, struct member *m)
+{
+	char why[512];
+	int ret;
+
+	snprintf(why, sizeof(why), "%.200s has events of %.200s once more: it is a copy of a part",
+		 m->trace->path, kept->trace->path);
+	ret = leave_out(o, m->trace->hostname, m->trace->path, why);
+	member_release(m);
+	return ret;
+}
+
 /* Those that are no part of the first, whatever they say, go.  -ENOMEM. */
 static int drop_strangers(struct opening *o, struct group *g)
 {
@@ -343,19 +350,69 @@ static int drop_strangers(struct opening *o, struct group *g)
 	return ret;
 }
 
+/* The time that its streams cover, of all CPUs together. */
+static double covered(const struct member *m)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < m->trace->nr_streams; i++)
+		sum += (double)m->marks[i].last - (double)m->marks[i].first;
+	return sum;
+}
+
+/* A CPU writes into a buffer once: two streams of one time have the same events. */
+static bool repeats(const struct member *a, const struct member *b)
+{
+	for (unsigned i = 0; i < a->trace->nr_streams; i++) {
+		const struct mark *x = &a->marks[i];
+
+		for (unsigned k = 0; k < b->trace->nr_streams && !x->empty; k++) {
+			const struct mark *y = &b->marks[k];
+
+			if (!y->empty && x->cpu == y->cpu && x->first <= y->last &&
+			    y->first <= x->last && !strcmp(x->buffer, y->buffer))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int by_cover(const void *a, const void *b)
+{
+	const struct member *x = a, *y = b;
+	double of_x = covered(x), of_y = covered(y);
+
+	if (of_x != of_y)
+		return of_x > of_y ? -1 : 1;
+	return is_plainer(x->trace->path, y->trace->path) ? -1 : 1;
+}
+
+/* A copy that is cut short, or that lacks streams, would count twice: the larger is kept. */
+static int drop_repeats(struct opening *o, struct group *g)
+{
+	unsigned kept = 0, nr = g->nr;
+	int ret = 0;
+
+	qsort(g->members, nr, sizeof(*g->members), by_cover);
+	for (unsigned i = 0; i < nr && !ret; i++) {
+		struct member m = g->members[i];
+		unsigned k = 0;
+
+		while (k < kept && !repeats(&g->members[k], &m))
+			k++;
+		g->members[i] = (struct member){0};
+		if (k == kept)
+			g->members[kept++] = m;
+		else
+			ret = drop_repeat(o, &g->members[k], &m);
+	}
+	g->nr = ret ? nr : kept;
+	return ret;
+}
+
 /* Of formats whose parts stay traces of their own. */
 static int join_streams(struct group *g, struct error *err)
 {
-	for (unsigned i = 0; i < g->nr; i++) {
-		for (unsigned k = i + 1; k < g->nr; k++) {
-			if (shared_content(&g->members[i], &g->members[k]) == SHARED_SOME)
-				return fail(err, -EINVAL,
-					    "%s and %s are one trace, and have some streams in "
-					    "common, but not all: what is in both would count "
-					    "twice; give only one of them",
-					    g->members[i].trace->path, g->members[k].trace->path);
-		}
-	}
 	for (unsigned i = 1; i < g->nr; i++) {
 		int ret = trace_join(g->members[0].trace, g->members[i].trace, err);
 
@@ -390,8 +447,9 @@ static int open_together(struct group *g, struct error *err)
 static int join_parts(struct opening *o, struct group *g, struct error *err)
 {
 	qsort(g->members, g->nr, sizeof(*g->members), by_knowledge);
-	if (drop_strangers(o, g))
+	if (drop_strangers(o, g) || (!g->members[0].trace->ops->takes_parts && drop_repeats(o, g)))
 		return fail(err, -ENOMEM, "out of memory");
+	qsort(g->members, g->nr, sizeof(*g->members), by_knowledge);
 	if (g->nr == 2)
 		tell(o, true, "%s and %s are parts of one trace: used together",
 		     g->members[0].trace->path, g->members[1].trace->path);
