@@ -24,6 +24,9 @@ static void write_text(FILE *out, const char *text)
 		} else if (len == 2 && utf8_is_control((const char *)s)) {
 			fprintf(out, "\\u%04x", s[1]); /* U+0080 to U+009F */
 			s += len;
+		} else if (len == 3 && utf8_is_unseen((const char *)s)) {
+			fprintf(out, "\\u%04x", (unsigned)utf8_code((const char *)s));
+			s += len;
 		} else if (len > 1) {
 			fwrite(s, 1, len, out);
 			s += len;

@@ -28,7 +28,8 @@ static char *copy(char *buf, size_t room, const char *text, bool xml)
 
 	while (*text) {
 		unsigned len = utf8_length(text);
-		const char *from = !len || utf8_is_control(text) ? "?" : text;
+		const char *from =
+			!len || utf8_is_control(text) || utf8_is_unseen(text) ? "?" : text;
 		size_t out_len = from == text ? len : 1;
 
 		if (xml && from == text && entity(*text)) {

@@ -75,6 +75,10 @@ static void json_text_is_always_utf8(void **state)
 	fclose(j.out);
 	assert_string_equal(text, "\"a\\\"b\\\\c\\u000a\\u001b\xc3\xa9\\ufffd\\ufffd\\ufffd\\ufffd"
 				  "\\ufffd\\ufffd\"");
+	j.out = open_text();
+	json_str(&j, NULL, "\xe2\x80\xae\xe2\x80\x90");
+	fclose(j.out);
+	assert_string_equal(text, "\"\\u202e\xe2\x80\x90\"");
 }
 
 static void names_are_made_safe(void **state)
@@ -85,6 +89,13 @@ static void names_are_made_safe(void **state)
 	assert_string_equal(safe_text(buf, sizeof(buf), "\033[31mx\x7f\xc2\x9b\xff"), "?[31mx???");
 	assert_string_equal(safe_xml(buf, sizeof(buf), "<a b=\"c\">&'"),
 			    "&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
+	/* Nor do they turn a line round, or look like another without being it. */
+	assert_string_equal(safe_text(buf, sizeof(buf),
+				      "\xe2\x80\xae"
+				      "x\xe2\x80\x8b\xf3\xa0\x80\x81\xc2\xad"),
+			    "?x???");
+	assert_string_equal(safe_text(buf, sizeof(buf), "\xe2\x80\x90\xc3\xa9\xf0\x9f\x90\xa7"),
+			    "\xe2\x80\x90\xc3\xa9\xf0\x9f\x90\xa7");
 	/* Never half an entity or half a character. */
 	assert_string_equal(safe_xml(buf, 6, "ab&"), "ab");
 	assert_string_equal(safe_text(buf, 3, "a\xc3\xa9"), "a");
