@@ -52,6 +52,10 @@ def check_head_lines(history, whole):
         lib.check(line in picture, f"{line}\n{picture}")
     lib.check(answer("top", history)[0]["left_out"] == answer("timeline", history)["left_out"] == 1, "JSON")
     lib.check(answer("timeline", history)["gaps"] >= 1, "gaps")
+    for topic in ("wait", "wakeup", "preempt", "exits", "io", "boot", "vms"):
+        told = sonde("report", topic, history).stdout
+        lib.check(told.startswith(f"{share} of the CPU time is not known") and "left out" in told, f"report {topic}: {told[:300]}")
+        lib.check("is not known" not in sonde("report", topic, whole).stdout.split("\n")[0], f"report {topic} of the whole run")
     for command in ("top", "timeline"):
         lib.check("left out" not in sonde(command, whole).stdout, f"{command} of the whole run")
     lib.check(answer("top", whole)[0]["left_out"] == answer("timeline", whole)["left_out"] == 0, "JSON of the whole run")
