@@ -385,23 +385,53 @@ static void doubt_vm(struct candidate *c, const struct candidate *parent, struct
 	c->exact = false;
 }
 
+static bool runs_nested(const struct sample *s)
+{
+	for (size_t i = 0; i < s->stays.nr; i++) {
+		if (s->stays.list[i].nested == NESTED_YES)
+			return true;
+	}
+	return false;
+}
+
+/* What fits the stays of a thread's guest by an offset that was searched for may fit those of a
+ * guest of the guest as well, by another: then the offset by which more of the events are where
+ * the host recorded anything is the right one.  1: that is the other. */
+static int is_rather_nested(const struct coincidence *fit, const struct sample *guest,
+			    const struct sample *host, const struct fit_options *opt)
+{
+	struct coincidence other;
+	int ret = runs_nested(host) ? coincide_find(&other, guest, host, true, opt) : COINCIDE_NONE;
+
+	if (ret != COINCIDE_FOUND)
+		return ret < 0 ? ret : 0;
+	clock_model_release(&other.model);
+	return other.events > fit->events;
+}
+
 /* Tries whether @i's activity lies inside that of a vCPU of @k. */
 static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned k,
 		      struct problems *problems, struct stop *stop)
 {
 	struct fit_options o = rates_options(list[i].sample, list[k].sample, 0, 0);
 	struct coincidence fit;
-	int ret;
+	int ret, nested = 0;
 
 	if (k == i || is_below(list, nr, k, i) || !list[k].sample->stays.nr ||
 	    !rates_known(list[i].sample, list[k].sample, 0) || !must_be(&list[i], k))
 		return 0;
 	o.stop = stop;
 	ret = tsc_find(&fit, list[i].sample, list[k].sample);
-	if (ret == COINCIDE_NONE)
+	if (ret == COINCIDE_NONE) {
 		ret = coincide_find(&fit, list[i].sample, list[k].sample, false, &o);
-	if (ret != COINCIDE_FOUND)
-		return ret < 0 ? ret : 0;
+		nested = ret == COINCIDE_FOUND
+				 ? is_rather_nested(&fit, list[i].sample, list[k].sample, &o)
+				 : 0;
+	}
+	if (nested)
+		clock_model_release(&fit.model);
+	if (ret != COINCIDE_FOUND || nested)
+		return ret < 0 ? ret : nested < 0 ? nested : 0;
 	/* An L2's activity lies inside L0's stays too: the deepest host is the parent. */
 	if (list[i].parent >= 0 && !list[i].told && !list[i].proven &&
 	    depth_of(list, nr, k) <= depth_of(list, nr, (unsigned)list[i].parent)) {
@@ -431,15 +461,6 @@ static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i
 	for (unsigned k = 0; k < nr && ret == 0; k++)
 		ret = try_inside(list, nr, i, k, problems, stop);
 	return ret;
-}
-
-static bool runs_nested(const struct sample *s)
-{
-	for (size_t i = 0; i < s->stays.nr; i++) {
-		if (s->stays.list[i].nested == NESTED_YES)
-			return true;
-	}
-	return false;
 }
 
 /* Nobody's guest, as it seems: maybe one of a VM that has no trace, in a host that saw it run. */
