@@ -10,17 +10,30 @@
 
 /* Less than this of the window is not worth a line. */
 #define LEAST_LOST_PPM 10000
+/* More vCPUs of which much is not known are counted only. */
+#define UNKNOWN_NAMES_MAX 6
+
+static int64_t unknown_share(const struct sonde_rows *vcpus, size_t row, int64_t window)
+{
+	return share_ppm(rows_named(vcpus, row, "unknown").i, window);
+}
+
+/* Before a sum of which so much may be missing. */
+static const char *at_least(int64_t unknown)
+{
+	return unknown >= LEAST_LOST_PPM ? "at least " : "";
+}
 
 /* The begin of its line; a nested VM's vCPU inherits the steal time of those that it is on. */
 static void print_lost(const struct invocation *inv, const struct sonde_rows *vcpus, size_t row,
-		       const char *name, bool is_ns)
+		       const char *name, int64_t unknown, bool is_ns)
 {
 	int64_t inherited = rows_named(vcpus, row, "inherited_steal").i;
 	char text[UNIT_TEXT], share[UNIT_TEXT];
 
 	screen_say(&inv->screen, "%s: ", name);
 	if (inherited) {
-		fprintf(inv->screen.out, "%s total steal (%s), ",
+		fprintf(inv->screen.out, "%s%s total steal (%s), ", at_least(unknown),
 			unit_length(text, rows_named(vcpus, row, "total_steal").i, is_ns),
 			unit_share(share, rows_named(vcpus, row, "total_steal_share").i));
 		fprintf(inv->screen.out, "%s of it inherited;\n  ",
@@ -74,9 +87,34 @@ static int64_t next_loser(const struct sonde_rows *vcpus, int64_t last)
 	return next;
 }
 
+/* Of those without a line: no steal time is known of, which is not none. */
+static void print_unknown(const struct invocation *inv, struct sonde_history *history,
+			  const struct sonde_rows *vcpus, int64_t window)
+{
+	unsigned nr = 0;
+
+	for (size_t v = 0; v < sonde_rows_nr(vcpus); v++) {
+		int64_t share = unknown_share(vcpus, v, window);
+		char name[80], text[UNIT_TEXT];
+
+		if (share < LEAST_LOST_PPM ||
+		    rows_named(vcpus, v, "total_steal_share").i >= LEAST_LOST_PPM ||
+		    nr++ >= UNKNOWN_NAMES_MAX)
+			continue;
+		sonde_cpu_label(history, rows_named(vcpus, v, "vcpu").i, name, sizeof(name));
+		screen_say(&inv->screen, "%s%s for %s%s", nr == 1 ? "Steal time not known: " : ", ",
+			   name, unit_share(text, share), nr == 1 ? " of the window" : "");
+	}
+	if (nr > UNKNOWN_NAMES_MAX)
+		fprintf(inv->screen.out, ", and of %u more vCPUs", nr - UNKNOWN_NAMES_MAX);
+	if (nr)
+		fputc('\n', inv->screen.out);
+}
+
 /* A line per vCPU that has steal time, the most first. */
 static void print_losers(const struct invocation *inv, struct sonde_history *history,
-			 const struct sonde_rows *vcpus, const struct sonde_rows *pairs)
+			 const struct sonde_rows *vcpus, const struct sonde_rows *pairs,
+			 int64_t window)
 {
 	bool is_ns = sonde_history_ticks_are_ns(history);
 	int64_t v = next_loser(vcpus, -1);
@@ -86,15 +124,22 @@ static void print_losers(const struct invocation *inv, struct sonde_history *his
 	for (; v >= 0; v = next_loser(vcpus, v)) {
 		int64_t vcpu = rows_named(vcpus, (size_t)v, "vcpu").i;
 		int64_t ready = rows_named(vcpus, (size_t)v, "steal").i;
+		int64_t unknown = unknown_share(vcpus, (size_t)v, window);
 		char name[80], text[UNIT_TEXT], percent[UNIT_TEXT];
 
 		sonde_cpu_label(history, vcpu, name, sizeof(name));
-		print_lost(inv, vcpus, (size_t)v, name, is_ns);
-		fprintf(inv->screen.out, "%s steal time (%s)%s\n", unit_length(text, ready, is_ns),
+		print_lost(inv, vcpus, (size_t)v, name, unknown, is_ns);
+		fprintf(inv->screen.out, "%s%s steal time (%s)%s", at_least(unknown),
+			unit_length(text, ready, is_ns),
 			unit_share(percent, rows_named(vcpus, (size_t)v, "steal_share").i),
 			ready ? ", by culprit" : "");
+		if (unknown >= LEAST_LOST_PPM)
+			fprintf(inv->screen.out, "; %s of its time is not known",
+				unit_share(text, unknown));
+		fputc('\n', inv->screen.out);
 		print_culprits(inv, history, pairs, vcpu, is_ns);
 	}
+	print_unknown(inv, history, vcpus, window);
 }
 
 /* " 8.250 s before and 3.1 ms after", " the first 8.250 s", as far as there are such lengths. */
@@ -171,5 +216,5 @@ void report_summary_print(const struct invocation *inv, struct sonde_history *hi
 	print_window(inv, history, begin, end);
 	if (rows->whole)
 		missing_print(inv, history, begin, end);
-	print_losers(inv, history, rows->vcpus, rows->pairs);
+	print_losers(inv, history, rows->vcpus, rows->pairs, ns_since(end, begin));
 }

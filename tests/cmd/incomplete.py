@@ -52,6 +52,9 @@ def check_head_lines(history, whole):
         lib.check(line in picture, f"{line}\n{picture}")
     lib.check(answer("top", history)[0]["left_out"] == answer("timeline", history)["left_out"] == 1, "JSON")
     lib.check(answer("timeline", history)["gaps"] >= 1, "gaps")
+    steal = re.compile(r"^Steal time not known: .* for [\d.]+% of the window|: at least .* of its time is not known", re.M)
+    lib.check(steal.search(sonde("report", history).stdout), "steal time that may be more")
+    lib.check(not steal.search(sonde("report", whole).stdout), "steal time of the whole run")
     for topic in ("wait", "wakeup", "preempt", "exits", "io", "boot", "vms"):
         told = sonde("report", topic, history).stdout
         lib.check(told.startswith(f"{share} of the CPU time is not known") and "left out" in told, f"report {topic}: {told[:300]}")
