@@ -310,7 +310,7 @@ static int test_guesses(struct coincidence *out, unsigned *passed, const struct 
 {
 	for (unsigned i = 0; i < GUESSES && guesses[i].agreeing; i++) {
 		struct clock_model m;
-		uint64_t seen;
+		uint64_t seen = 0;
 		int ret = test_guess(&m, t, &guesses[i], &seen);
 
 		if (ret < 0)
