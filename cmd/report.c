@@ -259,7 +259,8 @@ static enum exit_code print_topic(const struct invocation *inv, struct sonde_his
 	enum exit_code code = EXIT_DONE;
 	size_t rows = 0;
 
-	if (missing_gaps(history, begin, end) || sonde_nr_left_outs(history))
+	if (missing_gaps(history, begin, end) || sonde_nr_left_outs(history) ||
+	    outermost_of(history) == OUTERMOST_VM)
 		missing_print(inv, history, begin, end);
 	for (unsigned i = 0; topic->sections[i].name && !code; i++) {
 		view.hide = topic->sections[i].hide;

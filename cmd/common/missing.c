@@ -7,6 +7,7 @@
 #include "base/figure.h"
 #include "base/units.h"
 #include "report/missing.h"
+#include "report/moment.h"
 #include "report/paragraph.h"
 
 #include <inttypes.h>
@@ -99,6 +100,22 @@ static void print_gaps(const struct invocation *inv, const char *lead,
 	paragraph_print(&inv->screen, lead, text);
 }
 
+/* What its own host ran meanwhile is in all times of a VM whose host has no trace. */
+static void print_unseen_host(const struct invocation *inv, const char *lead,
+			      const struct sonde_history *history)
+{
+	struct sonde_machine m;
+	char text[200];
+
+	if (outermost_of(history) != OUTERMOST_VM || sonde_machine_get(history, 0, &m))
+		return;
+	snprintf(text, sizeof(text),
+		 "%.64s is itself a VM, and its host has no trace: all times hold what that host "
+		 "ran meanwhile, too",
+		 m.name);
+	paragraph_print(&inv->screen, lead, text);
+}
+
 void missing_print_of(const struct invocation *inv, const char *lead, struct sonde_history *history,
 		      int64_t begin, int64_t end)
 {
@@ -106,6 +123,7 @@ void missing_print_of(const struct invocation *inv, const char *lead, struct son
 
 	print_not_known(inv, lead, history, begin, end);
 	print_gaps(inv, lead, history, begin, end);
+	print_unseen_host(inv, lead, history);
 	if (nr)
 		fprintf(inv->screen.out,
 			"%s%" PRId64 " trace%s left out: sonde report -t left_out says why\n", lead,

@@ -11,7 +11,7 @@
  */
 
 /* Of a window: the time that is not known, the longest gap of the outermost machine that has one,
- * how many traces are left out. */
+ * whether all of it was on a VM whose host has no trace, how many traces are left out. */
 void missing_print(const struct invocation *inv, struct sonde_history *history, int64_t begin,
 		   int64_t end);
 

@@ -112,6 +112,9 @@ def check_guests_only(scratch):
         top = next(line for line in tree.split("\n") if line.startswith(traces[0]))
         lib.check(is_called in top and "physical" not in tree + sonde("report", "-t", "machine_time", history).stdout, tree)
         lib.check(is_in is None or f"  {is_in}, process" in tree, tree)
+        for words in (["report"], ["report", "exits"], ["why"], ["timeline"]):
+            told = "is itself a VM, and its host has no trace" in " ".join(sonde(*words, history).stdout.split())
+            lib.check(told == (is_called == "itself a VM"), f"{words} of {traces}")
 
 
 def check_first_known(scratch):
