@@ -2,6 +2,7 @@
 /* sonde_check() of traces whose switches do not join. */
 #include "tests/unit/unit.h"
 
+#include "libsonde/holes.h"
 #include "sonde/check.h"
 #include "tests/unit/dat_build.h"
 
@@ -106,6 +107,44 @@ static void one_that_goes_unseen_again_is_mute(void **state)
 	assert_non_null(strstr(said.last, "2 of 30"));
 }
 
+static void go(struct holes *h, int64_t from, int64_t to)
+{
+	holes_take(h, &(struct event){.kind = EV_SCHED_SWITCH, .arg = {from, to}});
+}
+
+/* What is counted of a trace in which thread 4 is never seen to go, @mute times, and @lost others
+ * are, but once. */
+static struct holes count(unsigned mute, unsigned lost)
+{
+	struct holes h = {0};
+
+	holes_begin(&h, 0);
+	for (unsigned i = 0; i < mute; i++) {
+		go(&h, 1, 4);
+		go(&h, 3, 1);
+	}
+	for (unsigned i = 0; i < lost; i++) {
+		go(&h, 1, 10 + i);
+		go(&h, 10 + i, 1);
+		go(&h, 1, 10 + i);
+		go(&h, 3, 1);
+	}
+	holes_count(&h);
+	holes_release(&h);
+	assert_int_equal(h.nr + h.mute, mute + lost);
+	return h;
+}
+
+/* Only a kernel that is mute more often than not may be so of all. */
+static void the_kernels_way_is_its_way_when_it_prevails(void **state)
+{
+	(void)state;
+	assert_int_equal(count(3, 2).nr, 0);
+	assert_int_equal(count(2, 2).nr, 2);
+	assert_int_equal(count(2, 9).nr, 9);
+	assert_int_equal(count(0, 1).nr, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +153,7 @@ int main(void)
 		cmocka_unit_test(a_thread_that_never_goes_is_the_kernels_way),
 		cmocka_unit_test(one_that_is_seen_to_go_leaves_a_hole),
 		cmocka_unit_test(one_that_goes_unseen_again_is_mute),
+		cmocka_unit_test(the_kernels_way_is_its_way_when_it_prevails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
