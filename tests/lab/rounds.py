@@ -19,6 +19,7 @@ import lib  # noqa: E402
 sys.path[:0] = [str(lib.ROOT)]
 from lab.lib import engine, image, options, payload, rounds, scenario, verify  # noqa: E402
 from lab.lib.control import Control, RunBroken  # noqa: E402
+from lab.lib.patience import Patience  # noqa: E402
 from lab.lib.failure import Failure  # noqa: E402
 from lab.lib.stopwatch import Stopwatch  # noqa: E402
 
@@ -90,7 +91,7 @@ def check_slow_emulator(directory):
     emulator = argparse.Namespace(process=process, control=directory / "nothing")
     begin = time.monotonic()
     try:
-        Control(emulator, directory / "consoles", begin + 0.5)
+        Control(emulator, directory / "consoles", Patience(0.5))
         lib.check(False, "there is nothing to talk to")
     except RunBroken as reason:
         lib.check("slow" in str(reason) and time.monotonic() - begin < 60, f"{reason}")
