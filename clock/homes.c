@@ -144,20 +144,13 @@ static bool is_known(const struct claim *c)
 	return is_known_there(c->by, c->tid);
 }
 
-static bool any(const struct claim *c)
-{
-	(void)c;
-	return true;
-}
-
-/* The first of @nr claims to one thread that is of another kernel than one before it, of those
- * that @counts; NULL: they are all of one. */
-static const struct claim *of_another(const struct claim *c, size_t nr,
-				      bool (*counts)(const struct claim *c))
+/* The first of @nr claims to one thread that is of another kernel than one before it, with
+ * @known of those only that the recorder knows of.  NULL: they are all of one. */
+static const struct claim *of_another(const struct claim *c, size_t nr, bool known)
 {
 	for (size_t i = 1; i < nr; i++) {
-		for (size_t j = 0; j < i && counts(&c[i]); j++) {
-			if (c[i].by != c[j].by && counts(&c[j]) &&
+		for (size_t j = 0; j < i && (!known || is_known(&c[i])); j++) {
+			if (c[i].by != c[j].by && (!known || is_known(&c[j])) &&
 			    !same_kernel(c[i].by->candidate, c[j].by->candidate))
 				return &c[i];
 		}
@@ -176,7 +169,7 @@ static void give_up(struct machine *m, int32_t tid)
 /* @nr claims to one thread: all are looked at before any of them goes. */
 static void settle_thread(struct topology *t, const struct claim *c, size_t nr)
 {
-	const struct claim *other = of_another(c, nr, any);
+	const struct claim *other = of_another(c, nr, false);
 	size_t nr_known = 0;
 	bool settled;
 
@@ -184,7 +177,7 @@ static void settle_thread(struct topology *t, const struct claim *c, size_t nr)
 		return;
 	for (size_t i = 0; i < nr; i++)
 		nr_known += is_known(&c[i]);
-	settled = nr_known && !of_another(c, nr, is_known);
+	settled = nr_known && !of_another(c, nr, true);
 	problems_add(&t->problems, "%s and %s both claim what thread %d of %s ran: %s",
 		     c->by->machine->name, other->by->machine->name, c->tid,
 		     c->by->parent->machine->name,

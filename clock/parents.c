@@ -387,11 +387,7 @@ static void doubt_vm(struct candidate *c, const struct candidate *parent, struct
 
 static bool runs_nested(const struct sample *s)
 {
-	for (size_t i = 0; i < s->stays.nr; i++) {
-		if (s->stays.list[i].nested == NESTED_YES)
-			return true;
-	}
-	return false;
+	return stays_show_nested(s->stays.list, s->stays.nr);
 }
 
 /* What fits the stays of a thread's guest by an offset that was searched for may fit those of a
@@ -409,29 +405,39 @@ static int is_rather_nested(const struct coincidence *fit, const struct sample *
 	return other.events > fit->events;
 }
 
+/* Where @guest's activity lies inside that of one vCPU's thread of @host.  As coincide_find(). */
+static int find_inside(struct coincidence *fit, const struct sample *guest,
+		       const struct sample *host, const struct fit_options *opt)
+{
+	int ret = tsc_find(fit, guest, host), nested;
+
+	if (ret != COINCIDE_NONE)
+		return ret;
+	ret = coincide_find(fit, guest, host, false, opt);
+	if (ret != COINCIDE_FOUND)
+		return ret;
+	nested = is_rather_nested(fit, guest, host, opt);
+	if (!nested)
+		return COINCIDE_FOUND;
+	clock_model_release(&fit->model);
+	return nested < 0 ? nested : COINCIDE_NONE;
+}
+
 /* Tries whether @i's activity lies inside that of a vCPU of @k. */
 static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned k,
 		      struct problems *problems, struct stop *stop)
 {
 	struct fit_options o = rates_options(list[i].sample, list[k].sample, 0, 0);
 	struct coincidence fit;
-	int ret, nested = 0;
+	int ret;
 
 	if (k == i || is_below(list, nr, k, i) || !list[k].sample->stays.nr ||
 	    !rates_known(list[i].sample, list[k].sample, 0) || !must_be(&list[i], k))
 		return 0;
 	o.stop = stop;
-	ret = tsc_find(&fit, list[i].sample, list[k].sample);
-	if (ret == COINCIDE_NONE) {
-		ret = coincide_find(&fit, list[i].sample, list[k].sample, false, &o);
-		nested = ret == COINCIDE_FOUND
-				 ? is_rather_nested(&fit, list[i].sample, list[k].sample, &o)
-				 : 0;
-	}
-	if (nested)
-		clock_model_release(&fit.model);
-	if (ret != COINCIDE_FOUND || nested)
-		return ret < 0 ? ret : nested < 0 ? nested : 0;
+	ret = find_inside(&fit, list[i].sample, list[k].sample, &o);
+	if (ret != COINCIDE_FOUND)
+		return ret < 0 ? ret : 0;
 	/* An L2's activity lies inside L0's stays too: the deepest host is the parent. */
 	if (list[i].parent >= 0 && !list[i].told && !list[i].proven &&
 	    depth_of(list, nr, k) <= depth_of(list, nr, (unsigned)list[i].parent)) {

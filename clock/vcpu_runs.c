@@ -25,11 +25,7 @@ static bool shows_nested(const struct sample *host, int32_t tid)
 	size_t nr;
 	const struct stay *s = sample_stays(host, tid, &nr);
 
-	for (size_t i = 0; i < nr; i++) {
-		if (s[i].nested == NESTED_YES)
-			return true;
-	}
-	return false;
+	return stays_show_nested(s, nr);
 }
 
 /* A time of @p's clock in L0's ticks, moved by the bound: to the @later side or the earlier. */

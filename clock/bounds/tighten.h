@@ -15,8 +15,8 @@ struct contained_list {
 	size_t nr, room;
 };
 
-/* Counts what @m breaks, anew: of @base by more than @slack, and the events of @c that are in none of
- * their ranges. */
+/* Counts what @m breaks, anew: of @base by more than @slack, and the events of @c that are in none
+ * of their ranges. */
 void contained_violations(struct clock_model *m, const struct constraints *base,
 			  const struct contained_list *c, uint64_t slack);
 

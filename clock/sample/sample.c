@@ -298,6 +298,15 @@ const struct stay *sample_stays(const struct sample *s, int32_t tid, size_t *nr)
 	return *nr ? &list[lo] : NULL;
 }
 
+bool stays_show_nested(const struct stay *s, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (s[i].nested == NESTED_YES)
+			return true;
+	}
+	return false;
+}
+
 void sample_release(struct sample *s)
 {
 	struct trace *t = s->trace;

@@ -138,6 +138,10 @@ void sample_release(struct sample *s);
 /* The stays of one thread; NULL and 0 when it has none. */
 const struct stay *sample_stays(const struct sample *s, int32_t tid, size_t *nr);
 
+/* Whether any of them is known to be of a nested guest: a host whose trace has no events of nesting
+ * never says so. */
+bool stays_show_nested(const struct stay *s, size_t nr);
+
 /* Sorts everything and folds overlapping stays; sample_read() does it, tests that invent samples
  * call it themselves. */
 void sample_settle(struct sample *s);
