@@ -188,7 +188,7 @@ static bool put_unpacked(struct join *j, const uint8_t *data, uint64_t len, uint
 		take_back(j, begin);
 		return false;
 	}
-	if (perf_parts_add(&j->parts, data, len, where))
+	if (perf_parts_add(&j->parts, where))
 		j->failed = -ENOMEM;
 	return true;
 }

@@ -35,7 +35,8 @@ bool perf_parts_enter(struct perf_parts *p, const uint8_t *data, uint64_t len)
 {
 	if (len >= 4 && load_u32(data) == ZSTD_MAGICNUMBER)
 		p->frame = p->nr;
-	return !map_get(&p->bytes, XXH3_64bits(data, len));
+	p->hash = XXH3_64bits(data, len);
+	return !map_get(&p->bytes, p->hash);
 }
 
 bool perf_parts_sample(struct perf_parts *p, const struct perf_place *place)
@@ -58,8 +59,7 @@ bool perf_parts_sample(struct perf_parts *p, const struct perf_place *place)
 	return c->behind < CHAIN;
 }
 
-int perf_parts_add(struct perf_parts *p, const uint8_t *data, uint64_t len,
-		   struct perf_part_place where)
+int perf_parts_add(struct perf_parts *p, struct perf_part_place where)
 {
 	bool sampled = p->sampled;
 
@@ -69,7 +69,7 @@ int perf_parts_add(struct perf_parts *p, const uint8_t *data, uint64_t len,
 		return 0;
 	if (p->bytes.nr == PARTS_KNOWN) /* a copy stands near */
 		map_clear(&p->bytes);
-	return map_put(&p->bytes, XXH3_64bits(data, len), 1);
+	return map_put(&p->bytes, p->hash, 1);
 }
 
 const struct perf_part_place *perf_parts_back(const struct perf_parts *p)

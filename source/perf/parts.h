@@ -22,7 +22,7 @@
  *		it is a copy
  *	if (!perf_parts_sample(&parts, &place))	for each sample in it
  *		it stands elsewhere
- *	perf_parts_add(&parts, data, len, where)
+ *	perf_parts_add(&parts, where)
  */
 #define PERF_PARTS_BACK 6
 
@@ -45,7 +45,8 @@ struct perf_parts {
 	uint64_t nr;		      /* of the one that is read, from 1 on; through all files */
 	uint64_t first;		      /* of this file */
 	uint64_t frame;		      /* the last one that begins a frame */
-	bool sampled;		      /* that one has samples */
+	bool sampled;		      /* the one that is read has samples */
+	uint64_t hash;		      /* ... and this one of its bytes */
 	struct perf_part_place last[PERF_PARTS_BACK];
 };
 
@@ -62,8 +63,7 @@ bool perf_parts_enter(struct perf_parts *p, const uint8_t *data, uint64_t len);
 bool perf_parts_sample(struct perf_parts *p, const struct perf_place *place);
 
 /* The part that was read is believed, so far.  -ENOMEM. */
-int perf_parts_add(struct perf_parts *p, const uint8_t *data, uint64_t len,
-		   struct perf_part_place where);
+int perf_parts_add(struct perf_parts *p, struct perf_part_place where);
 
 /* From where on nothing is believed when the part that is read is damaged; NULL: from there. */
 const struct perf_part_place *perf_parts_back(const struct perf_parts *p);
