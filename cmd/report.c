@@ -7,7 +7,6 @@
 #include "cmd/answers/report_summary.h"
 #include "cmd/answers/report_topics.h"
 #include "cmd/common/missing.h"
-#include "report/missing.h"
 #include "analysis/rows.h"
 #include "report/chart.h"
 #include "report/csv.h"
@@ -259,8 +258,7 @@ static enum exit_code print_topic(const struct invocation *inv, struct sonde_his
 	enum exit_code code = EXIT_DONE;
 	size_t rows = 0;
 
-	if (missing_gaps(history, begin, end) || sonde_nr_left_outs(history) ||
-	    outermost_of(history) == OUTERMOST_VM)
+	if (missing_is_told(history, begin, end))
 		missing_print(inv, history, begin, end);
 	for (unsigned i = 0; topic->sections[i].name && !code; i++) {
 		view.hide = topic->sections[i].hide;

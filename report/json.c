@@ -21,10 +21,8 @@ static void write_text(FILE *out, const char *text)
 		if (!len) {
 			fputs("\\ufffd", out);
 			s++;
-		} else if (len == 2 && utf8_is_control((const char *)s)) {
-			fprintf(out, "\\u%04x", s[1]); /* U+0080 to U+009F */
-			s += len;
-		} else if (len == 3 && utf8_is_unseen((const char *)s)) {
+		} else if (utf8_is_control((const char *)s) ||
+			   (len == 3 && utf8_is_unseen((const char *)s))) {
 			fprintf(out, "\\u%04x", (unsigned)utf8_code((const char *)s));
 			s += len;
 		} else if (len > 1) {
@@ -33,8 +31,6 @@ static void write_text(FILE *out, const char *text)
 		} else if (*s == '"' || *s == '\\') {
 			putc('\\', out);
 			putc(*s++, out);
-		} else if (utf8_is_control((const char *)s)) {
-			fprintf(out, "\\u%04x", *s++);
 		} else {
 			putc(*s++, out);
 		}

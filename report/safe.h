@@ -9,7 +9,8 @@
  * sequences that take over a terminal, markup that ends up in a page.
  */
 
-/* Copies @text; control characters, those that nobody sees, and bytes that are not UTF-8 become '?'.  Returns @buf. */
+/* Copies @text; control characters, those that nobody sees, and bytes that are not UTF-8 become
+ * '?'.  Returns @buf. */
 char *safe_text(char *buf, size_t room, const char *text);
 
 /* The same, and "<", ">", "&" and quotes as XML entities. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/table.h"
 #include "report/safe.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <libsmartcols/libsmartcols.h>
@@ -141,28 +142,13 @@ void table_column(struct table *t, const char *title, unsigned flags)
 		scols_cell_set_color(scols_column_get_header(column), BOLD);
 }
 
-static bool make_room(struct table *t)
-{
-	size_t room = t->room ? 2 * t->room : 64;
-	struct libscols_line **grown;
-
-	if (t->nr_lines < t->room)
-		return true;
-	grown = reallocarray(t->lines, room, sizeof(struct libscols_line *));
-	if (!grown)
-		return false;
-	t->lines = grown;
-	t->room = room;
-	return true;
-}
-
 int table_line(struct table *t, int parent)
 {
 	struct libscols_line *line = NULL;
 
 	if (!t || t->failed)
 		return 0;
-	if (make_room(t))
+	if (room_for_one(&t->lines, t->nr_lines, &t->room))
 		line = scols_table_new_line(t->scols,
 					    parent == TABLE_NO_PARENT ? NULL : t->lines[parent]);
 	if (!line) {

@@ -116,6 +116,12 @@ static void print_unseen_host(const struct invocation *inv, const char *lead,
 	paragraph_print(&inv->screen, lead, text);
 }
 
+bool missing_is_told(const struct sonde_history *history, int64_t begin, int64_t end)
+{
+	return missing_gaps(history, begin, end) || sonde_nr_left_outs(history) ||
+	       outermost_of(history) == OUTERMOST_VM;
+}
+
 void missing_print_of(const struct invocation *inv, const char *lead, struct sonde_history *history,
 		      int64_t begin, int64_t end)
 {

@@ -15,6 +15,9 @@
 void missing_print(const struct invocation *inv, struct sonde_history *history, int64_t begin,
 		   int64_t end);
 
+/* Whether it tells of more than a share of the time: of a gap, a trace left out, a host without. */
+bool missing_is_told(const struct sonde_history *history, int64_t begin, int64_t end);
+
 /* The same of one run of several: each line begins with @lead. */
 void missing_print_of(const struct invocation *inv, const char *lead, struct sonde_history *history,
 		      int64_t begin, int64_t end);

@@ -305,27 +305,15 @@ static int by_knowledge(const void *a, const void *b)
 	return strcmp(trace_a->path, trace_b->path);
 }
 
-static int drop_stranger(struct opening *o, const struct member *first, struct member *m)
+/* @m goes; why is a sentence about it and @other.  -ENOMEM. */
+static int drop_beside(struct opening *o, struct member *m, const char *does,
+		       const struct member *other, const char *so)
 {
 	char why[512];
 	int ret;
 
-	snprintf(why, sizeof(why),
-		 "%.200s says to be of the same trace as %.200s, but its clock, machine or events "
-		 "differ",
-		 m->trace->path, first->trace->path);
-	ret = leave_out(o, m->trace->hostname, m->trace->path, why);
-	member_release(m);
-	return ret;
-}
-
-static int drop_repeat(struct opening *o, const struct member *kept, struct member *m)
-{
-	char why[512];
-	int ret;
-
-	snprintf(why, sizeof(why), "%.200s has events of %.200s once more: it is a copy of a part",
-		 m->trace->path, kept->trace->path);
+	snprintf(why, sizeof(why), "%.200s %s %.200s%s", m->trace->path, does, other->trace->path,
+		 so);
 	ret = leave_out(o, m->trace->hostname, m->trace->path, why);
 	member_release(m);
 	return ret;
@@ -344,7 +332,8 @@ static int drop_strangers(struct opening *o, struct group *g)
 		if (trace_has_part(g->members[0].trace, m.trace))
 			g->members[kept++] = m;
 		else
-			ret = drop_stranger(o, &g->members[0], &m);
+			ret = drop_beside(o, &m, "says to be of the same trace as", &g->members[0],
+					  ", but its clock, machine or events differ");
 	}
 	g->nr = ret ? nr : kept;
 	return ret;
@@ -404,7 +393,8 @@ static int drop_repeats(struct opening *o, struct group *g)
 		if (k == kept)
 			g->members[kept++] = m;
 		else
-			ret = drop_repeat(o, &g->members[k], &m);
+			ret = drop_beside(o, &m, "has events of", &g->members[k],
+					  " once more: it is a copy of a part");
 	}
 	g->nr = ret ? nr : kept;
 	return ret;
