@@ -27,17 +27,17 @@ static uint64_t pairs_of(const struct candidate *list, unsigned i, unsigned k)
 	return pairs_count(parent->calls, &guest);
 }
 
-static bool name_taken(const struct candidate *list, unsigned nr, const char *name)
+static bool name_taken(const struct candidate *list, unsigned nr, unsigned by, const char *name)
 {
 	for (unsigned i = 0; i < nr; i++) {
-		if (!strcmp(list[i].name, name))
+		if (i != by && !strcmp(list[i].name, name))
 			return true;
 	}
 	return false;
 }
 
 /* The user's name, else the host's, else "machine"; a number behind it when that is taken. */
-static void choose_name(struct candidate *list, unsigned i)
+static void choose_name(struct candidate *list, unsigned nr, unsigned i)
 {
 	const char *wanted = list[i].in->name;
 	char base[56];
@@ -54,8 +54,19 @@ static void choose_name(struct candidate *list, unsigned i)
 			*p = '_'; /* names become parts of paths */
 	}
 	snprintf(list[i].name, sizeof(list[i].name), "%s", base);
-	for (unsigned n = 2; name_taken(list, i, list[i].name); n++)
+	for (unsigned n = 2; name_taken(list, nr, i, list[i].name); n++)
 		snprintf(list[i].name, sizeof(list[i].name), "%s-%u", base, n);
+}
+
+/* A host name yields to the name that the user gave another machine. */
+static void choose_names(struct candidate *list, unsigned nr)
+{
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < nr; i++) {
+			if (list[i].in->named == (pass == 0))
+				choose_name(list, nr, i);
+		}
+	}
 }
 
 static int no_parent(const struct candidate *list, unsigned nr, unsigned child, struct error *err)
@@ -575,10 +586,10 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 		list[i].kin = kin;
 		list[i].index = i;
 		list[i].parent = list[i].around = PARENT_UNKNOWN;
-		choose_name(list, i);
 		if (call_index_make(&list[i].calls, &samples[i]))
 			return fail(err, -ENOMEM, "out of memory");
 	}
+	choose_names(list, nr);
 	for (unsigned i = 0; i < nr && ret == 0; i++)
 		ret = told_parent(list, nr, i, err);
 	for (unsigned i = 0; i < nr && ret == 0; i++)

@@ -68,24 +68,54 @@ static void rename_parent(struct topology_input *list, unsigned nr, const char *
 	}
 }
 
-/* A name the user gave needs no '=' to be cut off: it lives as long as the caller's strings, so
- * it is copied into @names. */
+/* Which trace the user called so before; NULL: none. */
+static const struct topology_input *named_before(const struct topology_input *list, unsigned nr,
+						 const char *name)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		if (list[i].named && !strcmp(list[i].name, name))
+			return &list[i];
+	}
+	return NULL;
+}
+
+/* All under @path are called @name: several when it is a folder of several machines. */
+static int apply_name(struct topology_input *list, unsigned nr, const char *name, const char *path,
+		      struct error *err)
+{
+	const struct topology_input *before = named_before(list, nr, name);
+
+	for (unsigned i = 0; i < nr; i++) {
+		const char *old = list[i].name;
+
+		if (!is_under(list[i].trace->path, path))
+			continue;
+		if (before && before != &list[i])
+			return fail(err, -EINVAL,
+				    "--guest %.60s=%.200s: %.200s was given that name before; each "
+				    "machine needs one of its own",
+				    name, path, before->trace->path);
+		list[i].name = name;
+		list[i].named = true;
+		rename_parent(list, nr, old, name);
+	}
+	return 0;
+}
+
+/* A name the user gave needs its '=' to be cut off, and lives as long as the inputs: it is copied
+ * into @names. */
 static int apply_names(struct topology_input *list, unsigned nr, const struct sonde_inputs *told,
 		       struct arena *names, struct error *err)
 {
 	for (unsigned g = 0; g < told->nr_guests; g++) {
-		const char *equals = strchr(told->guests[g], '='), *old;
+		const char *equals = strchr(told->guests[g], '=');
+		const char *name =
+			arena_strndup(names, told->guests[g], (size_t)(equals - told->guests[g]));
+		int ret = name ? apply_name(list, nr, name, equals + 1, err)
+			       : fail(err, -ENOMEM, "out of memory");
 
-		for (unsigned i = 0; i < nr; i++) {
-			if (!is_under(list[i].trace->path, equals + 1))
-				continue;
-			old = list[i].name;
-			list[i].name = arena_strndup(names, told->guests[g],
-						     (size_t)(equals - told->guests[g]));
-			if (!list[i].name)
-				return fail(err, -ENOMEM, "out of memory");
-			rename_parent(list, nr, old, list[i].name);
-		}
+		if (ret)
+			return ret;
 	}
 	return 0;
 }
@@ -94,12 +124,15 @@ static int apply_names(struct topology_input *list, unsigned nr, const struct so
 static struct topology_input *find_named(struct topology_input *list, unsigned nr,
 					 const char *option)
 {
+	struct topology_input *found = NULL;
+
 	for (unsigned i = 0; i < nr; i++) {
-		if (list[i].name ? value_of(option, list[i].name) != NULL
-				 : value_of(option, list[i].trace->hostname) != NULL)
-			return &list[i];
+		const char *name = list[i].name ? list[i].name : list[i].trace->hostname;
+
+		if (value_of(option, name) && (!found || (list[i].named && !found->named)))
+			found = &list[i];
 	}
-	return NULL;
+	return found;
 }
 
 static int no_such_machine(const char *what, const char *option, struct error *err)

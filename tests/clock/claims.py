@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a user says of a run is an error where the events, or the user, say otherwise, and no clock is made of it: that a host runs in
-its guest, by whatever way around; two parents of one machine.  An offset that nothing can be done with is a problem."""
+"""What a user says of a run is an error where the events, or the user, say otherwise, and no clock is made of it: that a host
+runs in its guest, by whatever way around; two parents of one machine; two machines of one name.  A host name yields to a name
+that is told.  An offset that nothing can be done with is a problem."""
 import json
 import subprocess
 import sys
@@ -44,6 +45,11 @@ def main():
         refused("vm-a runs in itself", "vm-a=vm-a")
         refused("iron was given before", "vm-a=iron", "vm-a=vm-b")
         refused("5 was given before", "vm-a=5", "vm-a=6", option="--tsc-offset")
+        refused("was given that name before", f"web={traces[1]}", f"web={traces[2]}", option="--guest")
+        called = analyze("--guest", f"iron={traces[1]}", "--guest", f"vm-a={traces[2]}", "--parent", "vm-a=iron-2")
+        rows = json.loads(lib.run(lib.SONDE, "report", folder / "run.sonde", "-t", "clock", "--format", "json"))["clock"]
+        names = [row["machine"] for row in rows]
+        lib.check(called.returncode == 0 and names == ["iron-2", "iron", "vm-a"], f"the user's names win: {names} {called.stderr}")
         lib.check(analyze("--tsc-offset", "iron=5").returncode == 0, "an offset that is of no use is no error")
         problems = json.loads(lib.run(lib.SONDE, "report", folder / "run.sonde", "-t", "problem", "--format", "json"))["problem"]
         lib.check(any("offset given for iron is not used" in row["text"] for row in problems), f"told: {problems}")
