@@ -218,8 +218,9 @@ static void explain(struct candidate *list, unsigned nr, unsigned i, int root, u
 			 list[l0].name, strchr(threads, ',') ? "s" : "", threads);
 	else
 		snprintf(out->why, sizeof(out->why),
-			 "nothing in the traces relates it to %.40s%s. Analyse it apart, add the "
-			 "trace of the host of both, or use --parent",
+			 "nothing in the traces relates it to %.40s%s. Analyse it apart, or add "
+			 "the trace of the host of both. --parent can say what it runs in, but "
+			 "nothing bounds its clock then",
 			 list[l0].name,
 			 size_of(c->sample->trace) < size_of(list[l0].sample->trace)
 				 ? ", which is larger"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hypervisors cost: time and exits per VM, and per exit reason. */
 #include "analysis/exits/hypervisor.h"
+#include "analysis/exits/cost_notes.h"
 #include "analysis/exits/exit_sums.h"
 #include "analysis/sched/usage.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- per exit reason ----------------------------------------------------------------------- */
@@ -136,24 +136,6 @@ static void add_hypervisor_time(const struct costs *c, const struct hypervisor_w
 	}
 }
 
-/* A hypervisor without a trace does not show: its work counts as its machine's own code. */
-static const char *cost_note(struct sonde_rows *out, struct sonde_history *history, int64_t parent)
-{
-	struct sonde_machine m;
-	char text[200];
-	char *kept;
-
-	for (; parent > 0 && !sonde_machine_get(history, parent, &m); parent = m.parent) {
-		if (m.traced)
-			continue;
-		snprintf(text, sizeof(text), "at least: %s has no trace", m.name);
-		kept = arena_strdup(&out->arena, text);
-		out->no_memory |= !kept;
-		return kept ? kept : "";
-	}
-	return "";
-}
-
 static int find_costs(const struct costs *c, ns_t begin, ns_t end, struct error *err)
 {
 	const struct hypervisor_work *work;
@@ -174,28 +156,39 @@ static int find_costs(const struct costs *c, ns_t begin, ns_t end, struct error 
 	return ret;
 }
 
+/* Where nothing says when it ran, it is not known to have cost nothing. */
+static void add_vm(struct sonde_rows *out, const struct costs *c, int64_t vm,
+		   struct cost_notes *notes)
+{
+	const struct vm_cost *cost = &c->list[vm];
+	ns_t all = cost->guest_ns + cost->hypervisor_ns;
+	bool seen = all || !cost_notes_unplaced(notes, vm);
+	struct sonde_machine m;
+
+	sonde_machine_get(c->history, vm, &m);
+	rows_add(out, (union sonde_cell[]){
+			      cell_int(vm),
+			      cell_int(m.parent),
+			      cell_int(seen ? cost->guest_ns : -1),
+			      cell_int(seen ? cost->hypervisor_ns : -1),
+			      cell_int(seen ? share_ppm(cost->hypervisor_ns, all) : -1),
+			      cell_int((int64_t)most_exits(cost)),
+			      cell_str(cost_notes_of(notes, vm)),
+		      });
+}
+
 static int find_hypervisor(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
 			   ns_t end, struct error *err)
 {
 	struct costs c = {history, calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*c.list))};
-	int ret = c.list ? find_costs(&c, begin, end, err) : fail(err, -ENOMEM, "out of memory");
+	struct cost_notes notes;
+	int ret = cost_notes_make(&notes, history, out);
 
-	for (int64_t vm = 1; vm < sonde_nr_machines(history) && !ret; vm++) {
-		const struct vm_cost *cost = &c.list[vm];
-		struct sonde_machine m;
-
-		sonde_machine_get(history, vm, &m);
-		rows_add(out, (union sonde_cell[]){
-				      cell_int(vm),
-				      cell_int(m.parent),
-				      cell_int(cost->guest_ns),
-				      cell_int(cost->hypervisor_ns),
-				      cell_int(share_ppm(cost->hypervisor_ns,
-							 cost->guest_ns + cost->hypervisor_ns)),
-				      cell_int((int64_t)most_exits(cost)),
-				      cell_str(cost_note(out, history, m.parent)),
-			      });
-	}
+	ret = !c.list || ret ? fail(err, -ENOMEM, "out of memory")
+			     : find_costs(&c, begin, end, err);
+	for (int64_t vm = 1; vm < sonde_nr_machines(history) && !ret; vm++)
+		add_vm(out, &c, vm, &notes);
+	cost_notes_release(&notes);
 	free(c.list);
 	rows_sort(out, "hypervisor");
 	return ret;
@@ -212,7 +205,7 @@ static const struct sonde_column vm_columns[] = {
 	 "exits of its code, as \"exits\" has them; with nesting, each of them once"},
 	{"note", "NOTE", SONDE_COL_STRING,
 	 "\"at least\": a host of it has no trace, so the work of that hypervisor is not "
-	 "known"},
+	 "known; \"not known\": when it ran is not"},
 };
 
 const struct table_def hypervisor_table = {

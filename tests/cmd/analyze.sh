@@ -170,6 +170,14 @@ done
 run 0 "$sonde" analyze samples/lttng/vm-a samples/lttng/vm-b --parent vm-b=vm-a -o "$scratch/x.sonde"
 run 0 "$sonde" why "$scratch/x.sonde"
 says out "vm-b's clock is not tied to its host's: nothing bounds how wrong the times of its threads are."
+# A VM that is not known to have run is not known to have cost nothing.
+run 0 "$sonde" analyze samples/ftrace/vm-b.dat samples/ftrace/vm-a.dat --parent vm-a=vm-b -o "$scratch/x.sonde"
+run 0 "$sonde" report "$scratch/x.sonde" -t hypervisor --format json
+json 'len(j["hypervisor"]) > 1 and all(r["guest"] == r["share"] == -1 and "not known: nothing bounds the clock of vm-a" == r["note"] for r in j["hypervisor"])'
+# Of a hypervisor that has no trace the work looks like the VM's.
+run 0 "$sonde" analyze samples/ftrace/vm-a.dat samples/ftrace/vm-a-n.dat -o "$scratch/x.sonde"
+run 0 "$sonde" report "$scratch/x.sonde" -t hypervisor --format json
+json 'j["hypervisor"][0]["share"] > 0 and j["hypervisor"][0]["note"] == "at least: the host of vm-a has no trace"'
 # A wrong command line is one before anything is read.
 for wrong in "--parent vm-a" "--parent =host0" "--parent vm-a=" "--tsc-offset vm-a"; do
 	# shellcheck disable=SC2086
