@@ -144,11 +144,21 @@ static int tell_left_out(struct inputs *in, const struct sonde_analyze_result *r
 	return 0;
 }
 
+/* Without what stands for those that are lost. */
+static uint64_t count_recorded(const struct run *run)
+{
+	uint64_t nr = 0;
+
+	for (unsigned i = 0; i < run->nr; i++)
+		nr += run->events[i].kind != EV_LOST;
+	return nr;
+}
+
 static int fuse(struct inputs *in, struct merge *merge, struct model *model,
 		const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
 		struct error *err)
 {
-	uint64_t left_out = 0;
+	uint64_t left_out = 0, nr;
 	unsigned runs = 0;
 	struct run run;
 
@@ -157,11 +167,12 @@ static int fuse(struct inputs *in, struct merge *merge, struct model *model,
 		if (unlikely(!run.nr))
 			continue;
 		model_feed(model, &in->streams[run.input], run.events, run.times, run.nr);
-		if (!result->events)
+		if (!runs)
 			result->begin = run.times[0];
-		result->events += run.nr;
+		nr = count_recorded(&run);
+		result->events += nr;
 		if (in->streams[run.input].stream->trace->user_space)
-			result->user_events += run.nr;
+			result->user_events += nr;
 		result->end = run.times[run.nr - 1];
 		if (unlikely(model_missed_blocks(model)) && in->within != WITHIN_EVERYWHERE)
 			return -EAGAIN;

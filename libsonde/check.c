@@ -493,68 +493,46 @@ static void decode_trace(struct check *c, struct trace *t, struct holes *holes, 
 	}
 }
 
-static int check_trace(struct check *c, const char *path, struct error *err)
+static void check_trace(struct check *c, struct trace *t)
 {
 	struct holes holes = {0};
 	uint64_t forged = 0;
-	struct trace *t;
-	int ret = trace_open(&t, path, err);
 
-	if (ret)
-		return ret;
 	decode_trace(c, t, &holes, &forged);
 	if (!c->stopped)
-		tell_trace(c, path, t, &holes, forged);
+		tell_trace(c, t->path, t, &holes, forged);
 	holes_release(&holes);
-	trace_release(t);
-	return 0;
 }
 
-static void tell_suspect(const char *path, const char *text, void *data)
+/* As sonde_analyze() would read them: a session's parts as one, copies not at all. */
+static void check_opened(struct check *c, const struct inputs *in)
 {
-	(void)path;
-	find(data, "%s", text);
-}
+	unsigned nr = in->nr_traces + in->nr_users;
 
-/* What cannot be opened is a finding beside traces that can.  Where there is none the first is the
- * reason for which @path could not be read, and is said as that only. */
-static int check_list(struct check *c, char *const *list, int nr, struct error *err)
-{
-	struct error first = {0};
-	int nr_read = 0;
-
+	if (nr == 1)
+		snprintf(c->result->kind, sizeof(c->result->kind), "trace");
+	else
+		snprintf(c->result->kind, sizeof(c->result->kind), "%u traces", nr);
 	c->part = nr ? 1.0 / nr : 0;
-	for (int i = 0; i < nr && !c->stopped; i++) {
-		struct error why = {0};
-
+	for (unsigned i = 0; i < in->topology.problems.nr; i++)
+		tell_problem(c, &in->topology.problems.list[i]);
+	for (unsigned i = 0; i < nr && !c->stopped; i++) {
 		c->from = i * c->part;
-		if (!check_trace(c, list[i], &why))
-			nr_read++;
-		else if (!*first.text)
-			first = why;
-		else
-			find(c, "%s", why.text);
+		check_trace(c, i < in->nr_traces ? in->traces[i] : in->users[i - in->nr_traces]);
 	}
-	if (*first.text && !nr_read && !c->stopped)
-		return fail(err, -EINVAL, "%s", first.text);
-	if (*first.text)
-		find(c, "%s", first.text);
-	return 0;
 }
 
 static int check_traces(struct check *c, const char *path, struct sonde_error *err)
 {
-	const struct find_watcher watcher = {tell_suspect, c};
+	const struct sonde_inputs told = {.paths = &path, .nr_paths = 1};
+	struct inputs in = {0};
 	struct error why = {0};
-	char **list;
-	int nr = find_traces(path, &watcher, &list, &why), ret;
+	int ret = inputs_open_traces(&in, &told, NULL, &why);
 
-	if (nr < 0)
-		return query_error(err, nr, &why);
-	snprintf(c->result->kind, sizeof(c->result->kind), nr == 1 ? "trace" : "%d traces", nr);
 	c->result->unit = "events";
-	ret = check_list(c, list, nr, &why);
-	free(list);
+	if (!ret)
+		check_opened(c, &in);
+	inputs_release(&in);
 	return query_error(err, ret, &why);
 }
 

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """LTTng sessions of many parts: rotated, size-limited, snapshots, being written.  n parts tell what the whole tells."""
 
+import json
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -86,6 +88,26 @@ def check_all_machines(scratch):
     for machine in MACHINES:
         rotated(scratch / "session" / machine.name, machine, 3, index=True)
     same_history(whole, analyzed(scratch / "session", scratch / "parts.sonde"), "four machines, three parts each")
+
+
+def check_lost_part(scratch):
+    """A part in the middle is gone: check says so, as analyze does; it reads the parts as one trace."""
+    kernel, user = scratch / "lost", scratch / "lost-user"
+    rotated(kernel, HOST, 3)
+    with tarfile.open(lib.ROOT / "samples/ust/lttng-ust-2.13.tar.xz") as archive:
+        archive.extractall(user, filter="data")
+    user /= "ust/rotated"
+    for root, parts in ((kernel, sorted((kernel / "archives").iterdir())), (user, sorted((user / "archives").iterdir()))):
+        done = subprocess.run([lib.SONDE, "check", root], capture_output=True, text=True, check=False)
+        lib.check(done.returncode == 0 and "missing" not in done.stdout, f"{root}, whole: {done}")
+        shutil.rmtree(parts[1])
+        done = subprocess.run([lib.SONDE, "check", root], capture_output=True, text=True, check=False)
+        lib.check(done.returncode == 3 and "packets are missing" in done.stdout, f"{root}, without a part: {done}")
+        told = json.loads(lib.run(lib.SONDE, "analyze", root, "-o", scratch / "lost.sonde", "--format", "json"))
+        said = json.loads(lib.run(lib.SONDE, "report", scratch / "lost.sonde", "-t", "gap", "-t", "problem", "--format", "json"))
+        lib.check(said["gap"] if root == kernel else told["problems"], f"{root}: {told}, {said}")
+        # What is lost is no event.
+        lib.check(root == kernel or told["events"] == sum(len(events(parts[i])) for i in (0, 2)), f"{root}: {told}")
 
 
 def check_size_rotated(scratch, want, whole):
@@ -194,6 +216,7 @@ def main():
         whole = analyzed(HOST, scratch / "whole.sonde")
         lib.check(len(want) > 40000, f"{len(want)} events in the sample")
         check_rotated(scratch, want, whole)
+        check_lost_part(scratch)
         check_size_rotated(scratch, want, whole)
         check_snapshots(scratch, want, whole)
         check_being_written(scratch, want)
