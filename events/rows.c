@@ -23,6 +23,7 @@
 #define CLOCK_HOST EVENT_CLOCK_HOST
 #define CLOCK_CALLS EVENT_CLOCK_CALLS
 #define X86 EVENT_X86
+#define ARM64 EVENT_ARM64
 
 /* clang-format off: as kinds.def reads */
 #define ARGS(...)                                                                                  \
@@ -137,8 +138,7 @@ kinds_t event_kinds_with(unsigned uses)
 bool event_is_of_this_arch(enum event_kind kind)
 {
 #ifdef __x86_64__
-	(void)kind;
-	return true;
+	return !(event_rows[kind].uses & EVENT_ARM64);
 #else
 	return !(event_rows[kind].uses & EVENT_X86);
 #endif

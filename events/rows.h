@@ -93,6 +93,7 @@ enum event_use {
 		1 << 5, /* clock/sample/watch.h: what tells a guest's clock in its host's trace */
 	EVENT_CLOCK_CALLS = 1 << 6, /* ... and of hypercalls that both have */
 	EVENT_X86 = 1 << 7,	    /* other architectures' kernels do not have it */
+	EVENT_ARM64 = 1 << 8,	    /* likewise */
 };
 
 struct event_row {

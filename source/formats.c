@@ -23,14 +23,18 @@ bool trace_probe(const char *path)
 	return find_format(path) != NULL;
 }
 
-/* Where no tracer told it: the kernel's release, or events that only x86's kernels have. */
+/* Where no tracer told it: the kernel's release, or events that only one's kernels have. */
 static enum arch arch_of_trace(const struct trace *t)
 {
 	enum arch arch = arch_of_release(t->release);
 
 	for (unsigned i = 0; i < t->nr_types && !arch; i++) {
-		if (event_rows[t->types[i].kind].uses & EVENT_X86)
+		unsigned uses = event_rows[t->types[i].kind].uses;
+
+		if (uses & EVENT_X86)
 			arch = ARCH_X86_64;
+		else if (uses & EVENT_ARM64)
+			arch = ARCH_ARM64;
 	}
 	return arch;
 }

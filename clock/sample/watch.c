@@ -10,6 +10,7 @@
 #include "clock/fit/sort.h"
 #include "events/rows.h"
 #include "arch/exits.h"
+#include "arch/arm64/cpu.h"
 #include "arch/x86/cpu.h"
 #include "source/ticks.h"
 
@@ -243,7 +244,11 @@ static int on_event(struct watch *w, const struct event *e)
 	case EV_KVM_NESTED_VMENTER:
 		return note_nesting(w, t, true);
 	case EV_KVM_NESTED_VMEXIT_INJECT:
+	case EV_KVM_NESTED_EXCEPTION:
 		return note_nesting(w, t, false);
+	case EV_KVM_NESTED_ERET:
+		return note_nesting(w, t,
+				    arm64_eret_to_guest((uint64_t)e->arg[0], (uint64_t)e->arg[1]));
 	case EV_KVM_WRITE_TSC_OFFSET:
 		return on_tsc_write(w, e);
 	case EV_HRTIMER_START:

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/kvm/vcpu.h"
 
+#include "arch/arm64/cpu.h"
+#include "arch/exits.h"
 #include "model/guest/traced_nested.h"
 #include "model/guest/exits.h"
 #include "model/guest/guest_mode.h"
@@ -145,19 +147,30 @@ static void on_mmu_page(struct cpu *vcpu)
 }
 
 /* The exit is given to the VM: its hypervisor has yet to see that its guest has left, and why. */
-static void on_inject(struct cpu *vcpu, const struct event *e)
+static void on_inject(struct cpu *vcpu, int64_t reason, int64_t isa)
 {
 	struct cpu *inner = vcpu_inner(vcpu);
 
 	if (unlikely(vcpu->vcpu.nest))
-		nested_reflected(vcpu, e);
+		nested_reflected(vcpu, reason, isa);
 	vcpu->vcpu.nested = NESTED_NO;
 	vcpu->vcpu.starting = false;
 	between_ends(vcpu);
 	if (inner && inner->vcpu.entered) {
-		inner->vcpu.reason = e->arg[0];
+		inner->vcpu.reason = reason;
 		inner->vcpu.reason_told = true;
 	}
+}
+
+/* Which guest it is, nothing says. */
+static void on_eret(struct cpu *vcpu, const struct event *e)
+{
+	bool enters = arm64_eret_to_guest((uint64_t)e->arg[0], (uint64_t)e->arg[1]);
+
+	vcpu->vcpu.nested = enters ? NESTED_YES : NESTED_NO;
+	vcpu->vcpu.vmenter = enters;
+	if (enters && !vcpu->machine->trace && !vcpu->vcpu.nested_cpu)
+		vcpu->vcpu.nested_cpu = any_inner(vcpu);
 }
 
 void vcpu_nested(struct cpu *host_cpu, const struct event *e)
@@ -184,7 +197,14 @@ void vcpu_nested(struct cpu *host_cpu, const struct event *e)
 		}
 		break;
 	case EV_KVM_NESTED_VMEXIT_INJECT:
-		on_inject(vcpu, e);
+		on_inject(vcpu, e->arg[0], e->arg[1]);
+		break;
+	case EV_KVM_NESTED_ERET:
+		host_cpu->machine->sees_vmenter = true;
+		on_eret(vcpu, e);
+		break;
+	case EV_KVM_NESTED_EXCEPTION:
+		on_inject(vcpu, arm64_exception_class((uint64_t)e->arg[0]), ISA_ARM64);
 		break;
 	default:
 		on_mmu_page(vcpu);

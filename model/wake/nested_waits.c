@@ -214,7 +214,7 @@ void nested_exit(struct cpu *outer, const struct event *e)
 	}
 }
 
-void nested_reflected(struct cpu *outer, const struct event *e)
+void nested_reflected(struct cpu *outer, int64_t reason, int64_t isa)
 {
 	struct cpu *inner = followed(outer);
 
@@ -222,7 +222,7 @@ void nested_reflected(struct cpu *outer, const struct event *e)
 		return;
 	/* Its hypervisor has it, and may do something else, or poll for what it halted for. */
 	nested_shows(outer, inner, VCPU_UNKNOWN);
-	if (!exit_halts(e->arg[0], e->arg[1]))
+	if (!exit_halts(reason, isa))
 		return;
 	rest_begins(inner, HALTED_YES);
 	if (unlikely(inner->machine->nests))

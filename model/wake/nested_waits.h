@@ -35,7 +35,7 @@ void nested_entry(struct cpu *outer, const struct event *e);
 /* The nested guest has exited; @e is a kvm_exit. */
 void nested_exit(struct cpu *outer, const struct event *e);
 /* ... and its exit is given to the VM in between. */
-void nested_reflected(struct cpu *outer, const struct event *e);
+void nested_reflected(struct cpu *outer, int64_t reason, int64_t isa);
 
 /* A vCPU of a VM that has one with a struct nest halts, goes on for @n, may go on unseen. */
 void nested_outer_rests(struct cpu *outer);

@@ -31,7 +31,7 @@ IN_UNIT_TESTS = {
     "model_calls": ["KVM_NESTED_HYPERCALL"],
     "model_wake": ["KVM_MSI_SET_IRQ", "KVM_SET_IRQ", "KVM_APIC_IPI"],
     "model_request": ["KVM_MMIO", "KVM_PIO", "KVM_INJ_VIRQ"],
-    "model_vcpu": ["KVM_MMU_GET_PAGE", "KVM_HALT_POLL"],
+    "model_vcpu": ["KVM_MMU_GET_PAGE", "KVM_HALT_POLL", "KVM_NESTED_ERET", "KVM_NESTED_EXCEPTION"],
 }
 # Beside states: what tables say that no state does.
 TABLES = ["mark", "boot", "wait_list", "thread"]

@@ -23,6 +23,8 @@ static void every_tracers_name_finds_its_kind(void **state)
 		{TRACER_FTRACE, "kvm_pio", EV_KVM_PIO},
 		{TRACER_FTRACE, "kvm_nested_vmrun", EV_KVM_NESTED_VMENTER}, /* up to 6.1 */
 		{TRACER_FTRACE, "kvm_nested_vmenter", EV_KVM_NESTED_VMENTER},
+		{TRACER_FTRACE, "kvm_nested_eret", EV_KVM_NESTED_ERET},
+		{TRACER_FTRACE, "kvm_inject_nested_exception", EV_KVM_NESTED_EXCEPTION},
 		{TRACER_LTTNG, "syscall_entry_openat", EV_SYSCALL_ENTRY},
 		{TRACER_LTTNG, "sys_open", EV_SYSCALL_ENTRY}, /* LTTng before 2.5 */
 		{TRACER_LTTNG, "exit_syscall", EV_SYSCALL_EXIT},

@@ -207,6 +207,62 @@ static void nested_entry_with_events(void **state)
 		assert_int_equal(fake_cell("machine", i, "violations"), 0);
 }
 
+/* arm64's hypervisors return from exceptions to more than their guests. */
+static void nested_entry_of_arm64(void **state)
+{
+	const int64_t tge = INT64_C(1) << 27, el0 = 0, el1h = 5, el2h = 9;
+
+	(void)state;
+	world_open(3);
+	vm_is_about_to_enter_nested();
+	exits(HOST, 0, 140, 100, 0x1a);
+	happens(HOST, 0, 142, KVM_NESTED_ERET, 100, tge, el0); /* to a process of its own */
+	enters(HOST, 0, 150, 100);
+	exits(HOST, 0, 160, 100, 0x1a);
+	happens(HOST, 0, 162, KVM_NESTED_ERET, 100, 0, el2h); /* to itself */
+	enters(HOST, 0, 165, 100);
+	exits(HOST, 0, 170, 100, 0x1a);
+	happens(HOST, 0, 175, KVM_NESTED_ERET, 100, 0, el1h);
+	enters(HOST, 0, 180, 100);
+	switches(NESTED, 0, 190, 0, 0, 9);
+	/* An exit that the host handles itself: back to the nested VM. */
+	exits(HOST, 0, 200, 100, 0);
+	enters(HOST, 0, 210, 100);
+	/* One that vm must handle. */
+	exits(HOST, 0, 220, 100, 0x18);
+	happens(HOST, 0, 230, KVM_NESTED_EXCEPTION, 100, INT64_C(0x18) << 26);
+	enters(HOST, 0, 240, 100);
+	exits(VM, 0, 250, 50, 0x18);
+	world_close(300);
+	assert_runs(0, 150, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 165, "vm/0 50 hypervisor -1 for nested/0");
+	assert_runs(0, 180, "nested/0 - guest");
+	assert_runs(0, 190, "nested/0 9 task");
+	assert_runs(0, 200, "host/0 100 hypervisor 0 for nested/0");
+	assert_runs(0, 210, "nested/0 9 task");
+	assert_runs(0, 220, "host/0 100 hypervisor 24 for nested/0");
+	assert_runs(0, 240, "vm/0 50 hypervisor 24 for nested/0");
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(fake_cell("machine", i, "violations"), 0);
+}
+
+/* Nothing says which guest of the VM it is. */
+static void nested_entry_of_arm64_alone(void **state)
+{
+	(void)state;
+	world_open(1);
+	enters(HOST, 0, 100, 100);
+	exits(HOST, 0, 170, 100, 0x1a);
+	happens(HOST, 0, 175, KVM_NESTED_ERET, 100, 0, 5);
+	enters(HOST, 0, 180, 100);
+	exits(HOST, 0, 220, 100, 0x18);
+	happens(HOST, 0, 230, KVM_NESTED_EXCEPTION, 100, INT64_C(0x18) << 26);
+	enters(HOST, 0, 240, 100);
+	world_close(300);
+	assert_runs(0, 185, "vm-tid100.nested1/-1 - guest");
+	assert_runs(0, 245, "vm-tid100/0 - guest");
+}
+
 /* LTTng's probe for nested entries is stale on current kernels: the exit reason must do. */
 static void nested_entry_without_events(void **state)
 {
@@ -1187,6 +1243,8 @@ int main(void)
 		cmocka_unit_test(changes_of_halt_polling_are_kept),
 		cmocka_unit_test(a_vm_of_unknown_time),
 		cmocka_unit_test(nested_entry_with_events),
+		cmocka_unit_test(nested_entry_of_arm64),
+		cmocka_unit_test(nested_entry_of_arm64_alone),
 		cmocka_unit_test(nested_entry_without_events),
 		cmocka_unit_test(a_failed_nested_entry_stays_in_the_vm),
 		cmocka_unit_test(vmx_exit_reasons_mean_something_else),
