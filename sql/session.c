@@ -208,6 +208,8 @@ static int explain(struct sql_session *s, int code, int *at, struct error *err)
 			"the query needs more memory than it may have (%d MB), or there is: ask "
 			"for less at a time",
 			(int)(HEAP_MAX_BYTES >> 20));
+	if ((code & 0xff) == SQLITE_IOERR) /* tables: sql/vtab.c */
+		return fail(err, -EIO, "%s", text);
 	*at = sqlite3_error_offset(s->db);
 	if (!strncmp(text, "no such table", 13) || !strncmp(text, "no such column", 14))
 		hint = "; sonde sql --schema lists what there is";

@@ -23,7 +23,8 @@ static int tell(sqlite3_vtab *v, int ret, const struct error *err)
 		return SQLITE_NOMEM;
 	sqlite3_free(v->zErrMsg);
 	v->zErrMsg = sqlite3_mprintf("%s", err->code ? err->text : strerror(-ret));
-	return SQLITE_ERROR;
+	/* SQLITE_ERROR is what SQLite says of a query that is wrong. */
+	return ret == -EINVAL ? SQLITE_ERROR : SQLITE_IOERR;
 }
 
 /* ---- connecting ---------------------------------------------------------------------------- */

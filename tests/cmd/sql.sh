@@ -109,7 +109,7 @@ run 0 "$sonde" sql "$history" "select sonde_field(fields, 'next_tid') as tid, co
 cp -r samples/lttng "$scratch/traces"
 "$sonde" analyze -q "$scratch/traces" -o "$scratch/moved.sonde" >/dev/null
 mv "$scratch/traces" "$scratch/elsewhere"
-run 2 "$sonde" sql "$scratch/moved.sonde" "select * from events"
+run 1 "$sonde" sql "$scratch/moved.sonde" "select * from events"
 says err "is not at $scratch/traces/"
 run 0 "$sonde" sql "$scratch/moved.sonde" "select count(*) from states"
 

@@ -406,7 +406,7 @@ static void wrong_queries_are_explained(void **state)
 	assert_int_equal(sql_session_query(session, "select 1 + begn", &sink, &at, &err), -EINVAL);
 	assert_int_equal(at, 11);
 	/* Traces that are not there. */
-	fails("select * from events", -EINVAL, "is not at /traces/x any more");
+	fails("select * from events", -EIO, "is not at /traces/x any more");
 }
 
 static void writing_is_refused(void **state)
