@@ -200,6 +200,11 @@ static int paint_level(struct painter *p, struct history *h, attr_t attr, unsign
 		const struct node *n;
 
 		ret = stream_node(h, s, i, &n);
+		if (ret ==
+		    -EIO) { /* of a damaged one the changes tell, as of all that is not in one */
+			ret = 0;
+			continue;
+		}
 		if (!ret) {
 			stream_hold(s, i, 1); /* changes may be read on the way */
 			ret = paint_chunk(&w, n);

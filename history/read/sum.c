@@ -124,6 +124,10 @@ static int sum_level(struct sum *s, int level, ns_t begin, ns_t end)
 		if (stream_begin(st, i) >= end)
 			break;
 		ret = stream_part(s->h, st, i, &p);
+		if (ret == -EIO) { /* what is below a damaged one says the same */
+			ret = 0;
+			continue;
+		}
 		if (ret || p.end > end || p.begin < at || p.end <= p.begin)
 			break;
 		ret = sum_level(s, level - 1, at, p.begin);
