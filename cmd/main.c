@@ -2,6 +2,7 @@
 /* sonde COMMAND [OPTION...] [OPERAND...]: finds the command in a table, reads its options, and
  * gives it a screen to write on. */
 #include "cmd/common/command.h"
+#include "cmd/common/damage.h"
 #include "cmd/common/heap.h"
 #include "cmd/common/pager.h"
 #include "cmd/common/signals.h"
@@ -72,6 +73,8 @@ static enum exit_code run_on_screen(struct invocation *inv)
 	inv->ticker = &ticker;
 	code = inv->command->run(inv);
 	ticker_release(&ticker);
+	if (code == EXIT_FAILED)
+		damage_tell(inv);
 	if (fflush(stdout) || ferror(stdout))
 		code = complain(inv, EXIT_FAILED, "cannot write the answer: %s", strerror(errno));
 	pager_wait(&pager);

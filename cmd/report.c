@@ -109,11 +109,6 @@ static enum exit_code fetch(const struct invocation *inv, struct sonde_history *
 	ticker_hide(inv->ticker);
 	if (!ret)
 		return choose_rows(inv, history, out);
-	if (err.code == -EIO)
-		return complain(inv, EXIT_FAILED,
-				"%s: the history is damaged; sonde check lists where; analyse the "
-				"traces again",
-				err.text);
 	return complain(inv, EXIT_FAILED, "%s", err.text);
 }
 

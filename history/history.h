@@ -120,8 +120,8 @@ struct interval {
  * Opens a file; O(1) in its length.  -EINVAL: not a history or a version we do not know.
  * An incomplete file (writer killed) opens, up to the last whole part: history_complete() is then
  * false and history_end() says up to when.  Damaged parts are found by checksum when they are
- * read: queries then return -EIO, never a wrong answer.  A struct history is used by one thread at
- * a time; several may have the same file open.
+ * read: where no others say the same, queries return -EIO, never a wrong answer.  A struct history
+ * is used by one thread at a time; several may have the same file open.
  */
 int history_open(struct history **out, const char *path, struct error *err);
 
@@ -140,6 +140,7 @@ struct history_damage {
 	uint64_t offset_bytes, len_bytes;
 	const char *what; /* is kept there; NULL: that cannot be told, nor where the next part is */
 	ns_t begin, end;  /* the time it is about, when @what is known */
+	bool needed;	  /* else other parts say the same, and queries read these */
 };
 
 /* Reads the whole file and calls @bad for each damaged part, in order; returns how many. */

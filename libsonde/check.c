@@ -300,7 +300,11 @@ static void check_history(struct check *c, struct sonde_history *history)
 	c->ticks_are_ns = sonde_history_ticks_are_ns(history);
 	snprintf(c->result->kind, sizeof(c->result->kind), "history");
 	c->result->unit = "intervals";
-	if (!sonde_history_complete(history))
+	if (!sonde_history_complete(history) && !sonde_nr_machines(history))
+		find(c,
+		     "not complete: the file was cut off before the first point up to which it can "
+		     "be read; analyse the traces again");
+	else if (!sonde_history_complete(history))
 		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %s",
 		     unit_time(end, sonde_history_end(history), c->ticks_are_ns));
 	tell_left_out(c, history);

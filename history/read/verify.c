@@ -24,6 +24,7 @@ int history_verify(const struct history *h,
 			if (!h->complete)
 				return nr;
 			damage.len_bytes = end - at;
+			damage.needed = true;
 			bad(&damage, data);
 			return nr + 1;
 		}
@@ -33,6 +34,7 @@ int history_verify(const struct history *h,
 			damage.what = kind < PART_KIND_MAX ? kind_names[kind] : NULL;
 			damage.begin = p.begin;
 			damage.end = p.end;
+			damage.needed = kind != PART_SUMMARY && kind != PART_TOTALS;
 			bad(&damage, data);
 			nr++;
 		}
