@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* asprintf */
 /* Traces at or under a path. */
 #include "libsonde/inputs/find.h"
+#include "libsonde/inputs/not_trace.h"
 #include "query/query.h"
 #include "source/trace.h"
 #include "sonde/analyze.h"
@@ -88,12 +89,11 @@ static int nothing_found(const struct found *f, const char *path, bool is_dir, s
 		return strcmp(f->doubted, path)
 			       ? fail(err, -EINVAL, "no trace under %s: %.*s", path, len, f->doubt)
 			       : fail(err, -EINVAL, "%.*s", len, f->doubt);
+	if (!is_dir)
+		return not_trace(path, err);
 	return fail(err, -EINVAL,
-		    is_dir ? "no trace under %s: no trace.dat or perf.data file, and no directory "
-			     "with a CTF \"metadata\" file"
-			   : "%s is not a trace: no trace.dat or perf.data file, no directory with "
-			     "a CTF \"metadata\" file, and no ring of the module sonde_guest is in "
-			     "it",
+		    "no trace under %s: no trace.dat or perf.data file, and no directory with a "
+		    "CTF \"metadata\" file",
 		    path);
 }
 

@@ -136,6 +136,15 @@ run 1 "$sonde" analyze tests/cmd -o "$scratch/x.sonde"
 says err "no trace under tests/cmd"
 run 1 "$sonde" analyze README.md -o "$scratch/x.sonde"
 says err "README.md is not a trace"
+# What else it may be is named, with what can be done.
+gzip -c samples/ftrace/vm-a.dat >"$scratch/packed.gz"
+mkfifo "$scratch/pipe"
+for what in "packed.gz is not a trace but packed with gzip" "pipe is a pipe, not a trace" "old.sonde is a history, not a trace"; do
+	run 1 "$sonde" analyze "$scratch/${what%% *}" -o "$scratch/x.sonde"
+	says err "$what"
+	run 1 "$sonde" events "$scratch/${what%% *}"
+	says err "$what"
+done
 # The memory of a guest that has not loaded its module.
 truncate -s 16M "$scratch/empty-shm"
 run 1 "$sonde" analyze "$scratch/empty-shm" -o "$scratch/none.sonde"
