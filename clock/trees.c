@@ -207,8 +207,8 @@ static void explain(struct candidate *list, unsigned nr, unsigned i, int root, u
 	else if (is_mostly_unreadable(c->sample->trace))
 		snprintf(
 			out->why, sizeof(out->why),
-			"most of its data cannot be decoded, and nothing in the rest relates it to "
-			"%.40s. sonde check says what is damaged",
+			"most of its data is cut off or damaged, and nothing in the rest relates it "
+			"to %.40s. sonde check says what is missing",
 			list[l0].name);
 	else if (*threads && !c->sample->stays.nr && !has_traced_hypervisor(list, nr, l0))
 		snprintf(out->why, sizeof(out->why),

@@ -67,6 +67,18 @@ struct dat_buffer *dat_buffer_add(struct dat_file *f, const char *name)
 	return u;
 }
 
+/* By the numbers of trace.dat's options, which name sections. */
+static const char *section_name(uint16_t id)
+{
+	static const char *const names[] = {
+		[SECTION_OPTIONS] = "options", [3] = "events",	       [16] = "header formats",
+		[17] = "ftrace's own events",  [18] = "event formats", [19] = "symbols",
+		[20] = "printk's formats",     [21] = "thread names",
+	};
+
+	return id < ARRAY_SIZE(names) && names[id] ? names[id] : "an unknown kind";
+}
+
 /* A section's data, unpacked if need be.  @out is bad when it cannot be had. */
 static void section_open(struct dat_file *f, uint64_t offset, uint16_t want_id, struct bytes *out)
 {
@@ -84,17 +96,19 @@ static void section_open(struct dat_file *f, uint64_t offset, uint16_t want_id, 
 	flags = bytes_u16(&b);
 	(void)bytes_u32(&b); /* its name, for people */
 	size = bytes_u64(&b);
+	if (offset >= f->map.len_bytes) {
+		trace_problem(f->trace,
+			      "%s ends before its section of %s begins: it is cut off, or damaged",
+			      f->trace->path, section_name(want_id));
+		return;
+	}
 	if (b.bad || id != want_id) {
-		dat_problem(f, offset,
-			    offset < f->map.len_bytes
-				    ? "a section of type %u is missing here"
-				    : "the file ends before this place, where a section "
-				      "of type %u begins",
-			    want_id);
+		dat_problem(f, offset, "its section of %s is not here", section_name(want_id));
 		return;
 	}
 	if (size > bytes_left(&b)) {
-		dat_problem(f, offset, "section of type %u reaches beyond the end of the file", id);
+		dat_problem(f, offset, "its section of %s reaches beyond the end of the file",
+			    section_name(id));
 		size = bytes_left(&b);
 	}
 	if (!(flags & SECTION_PACKED)) {
@@ -105,13 +119,14 @@ static void section_open(struct dat_file *f, uint64_t offset, uint16_t want_id, 
 	out_len = bytes_u32(&b);
 	in = bytes_take(&b, in_len);
 	if (!in || in_len > size || out_len > UNPACK_MAX_BYTES) {
-		dat_problem(f, offset, "compressed section of type %u has an impossible size", id);
+		dat_problem(f, offset, "its compressed section of %s has an impossible size",
+			    section_name(id));
 		return;
 	}
 	data = arena_alloc(&f->arena, out_len);
 	ret = data ? unpack(&f->unpacker, f->packing, in, in_len, data, out_len) : -ENOMEM;
 	if (ret) {
-		dat_problem(f, offset, "cannot decompress section of type %u: %s", id,
+		dat_problem(f, offset, "cannot decompress its section of %s: %s", section_name(id),
 			    strerror(-ret));
 		return;
 	}

@@ -71,6 +71,17 @@ status=0
 "$sonde" check "$scratch/cut.dat" >"$scratch/out" 2>"$scratch/err" || status=$?
 [ $status = 1 ] || [ $status = 3 ] || fail "a trace cut short: exit status $status"
 
+# What it names are no numbers of the format's, and no offsets that no file has.
+python3 - samples/ftrace/vm-a.dat "$scratch/astray.dat" <<'END'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at = data.index(b"\0", data.index(b"zstd\0") + 5) + 1
+data[at:at + 8] = bytes.fromhex("aaaaaaaa0000ffff")
+open(sys.argv[2], "wb").write(data)
+END
+run 3 "$sonde" check "$scratch/astray.dat"
+says out "astray.dat ends before its section of options begins: it is cut off, or damaged"
+
 # A file that ends inside a packet ends with the last event that is there, not where the packet's
 # header says: as the history has it.
 cp -r samples/lttng/host0 "$scratch/short"

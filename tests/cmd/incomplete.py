@@ -220,7 +220,7 @@ def check_undecodable(scratch):
     metadata.write_bytes(metadata.read_bytes()[:metadata.stat().st_size // 2])
     sonde("analyze", "-q", path, "-o", history, status=3)
     out, = answer("report", "-t", "left_out", history)["left_out"]
-    lib.check(out["name"] == "vm-b" and out["reason"].startswith("most of its data cannot be decoded, "), out)
+    lib.check(out["name"] == "vm-b" and out["reason"].startswith("most of its data is cut off or damaged, "), out)
     lib.check("bytes could not be decoded" in " ".join(answer_of_check(path / "vm-b")), "check")
 
 
