@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "libsonde/coverage.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/figure.h"
@@ -60,15 +61,29 @@ static void list_cpus(const struct trace *t, const struct cover *c, enum lack la
 	}
 }
 
-/* Of @nr CPUs, which @cpus names and which lack @ticks at most. */
-static void say(const struct trace *t, enum lack lack, unsigned nr, const char *cpus,
-		uint64_t ticks, void (*tell)(const char *text, void *data), void *data)
+/* As time; of a counter whose rate only an analysis measures, in cycles, which say nothing to most
+ * people without their share of the trace. */
+static void measure(char *out, size_t room, const struct trace *t, const struct cover *c,
+		    uint64_t ticks)
 {
-	bool is_time = ticks_have_rate(t);
-	ns_t length = figure_round((double)ticks / (is_time ? ticks_per_us(t) : 1000) * 1000);
-	char text[512], unit[UNIT_TEXT], whose[240], count[UNIT_TEXT];
+	double all = (double)count_less(c->all.last, c->all.first);
+	char text[UNIT_TEXT];
 
-	unit_length(unit, length, is_time);
+	if (ticks_have_rate(t))
+		snprintf(out, room, "%s",
+			 unit_length(text, figure_round((double)ticks / ticks_per_us(t) * 1000),
+				     true));
+	else
+		snprintf(out, room, "%" PRIu64 " cycles, %s of it", ticks,
+			 unit_share(text, all > 0 ? figure_round((double)ticks / all * 1e6) : 0));
+}
+
+/* Of @nr CPUs, which @cpus names and which lack @by at most. */
+static void say(const struct trace *t, enum lack lack, unsigned nr, const char *cpus,
+		const char *by, void (*tell)(const char *text, void *data), void *data)
+{
+	char text[512], whose[240], count[UNIT_TEXT];
+
 	if (nr == 1)
 		snprintf(whose, sizeof(whose), "CPU %s", cpus);
 	else
@@ -83,15 +98,15 @@ static void say(const struct trace *t, enum lack lack, unsigned nr, const char *
 			"%s: the stream%s of %s %s the trace does, by %s%s: nothing is known of %s "
 			"there",
 			t->path, nr == 1 ? "" : "s", whose, whens[lack][nr == 1],
-			nr == 1 ? "" : "up to ", unit, nr == 1 ? "it" : "them");
+			nr == 1 ? "" : "up to ", by, nr == 1 ? "it" : "them");
 	tell(text, data);
 }
 
 static void tell_lack(const struct trace *t, const struct cover *c, enum lack lack,
 		      void (*tell)(const char *text, void *data), void *data)
 {
+	char cpus[160] = "", by[UNIT_TEXT + 40];
 	uint64_t worst = 0;
-	char cpus[160] = "";
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < c->nr; i++) {
@@ -102,15 +117,18 @@ static void tell_lack(const struct trace *t, const struct cover *c, enum lack la
 	}
 	if (nr > EACH_MAX) {
 		list_cpus(t, c, lack, cpus, sizeof(cpus));
-		say(t, lack, nr, cpus, worst, tell, data);
+		measure(by, sizeof(by), t, c, worst);
+		say(t, lack, nr, cpus, by, tell, data);
 		return;
 	}
 	for (unsigned i = 0; i < c->nr; i++) {
 		uint64_t ticks = lack_of(t, c, i, lack);
 
 		snprintf(cpus, sizeof(cpus), "%u", i);
-		if (ticks)
-			say(t, lack, 1, cpus, ticks, tell, data);
+		if (!ticks)
+			continue;
+		measure(by, sizeof(by), t, c, ticks);
+		say(t, lack, 1, cpus, by, tell, data);
 	}
 }
 

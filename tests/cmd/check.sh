@@ -94,10 +94,11 @@ run 0 "$sonde" report "$scratch/short.sonde" -t gap
 says out "60.370571767  728.1 ms"
 not_says out "538.7 ms"
 
-# The same of a cycle counter, whose rate only the analysis measures: check says cycles.
+# The same of a cycle counter, whose rate only the analysis measures: check says cycles,
+# and what share of the trace they are.
 head -c 240000 samples/ftrace/host0.dat >"$scratch/cycles.dat"
 run 3 "$sonde" check "$scratch/cycles.dat"
-cycles=$(sed -n 's/.*the stream of CPU 1 ends before the trace does, by \([0-9]*\) cy: .*/\1/p' "$scratch/out")
+cycles=$(sed -n 's/.*the stream of CPU 1 ends before the trace does, by \([0-9]*\) cycles, [0-9.]*% of it: .*/\1/p' "$scratch/out")
 run 0 "$sonde" analyze "$scratch/cycles.dat" -o "$scratch/cycles.sonde"
 run 0 "$sonde" sql --format csv "$scratch/cycles.sonde" \
 	"select iif(abs(length * 2.3 / $cycles - 1) < 0.001, 'agrees', 'differs') from gap where cpu = 1"
