@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clock/align.h"
+#include "clock/wall.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -50,10 +51,18 @@ static int align_blindly(struct topology *t, struct placed *p, const struct fit_
 
 	if (by_wall)
 		at = (__int128)guest->first + g->offset_ns - h->offset_ns;
-	piece.at_ns = at < 0 ? 0 : (ns_t)(at > NS_MAX ? NS_MAX : at);
-	problems_add(&t->problems,
-		     "the clock of %s is placed by %s only: nothing bounds how wrong its times are",
-		     p->machine->name, by_wall ? "the wall clocks" : "its first event");
+	if (at < 0) { /* before its host had booted: these clocks are of no use */
+		by_wall = false;
+		at = host->first;
+	}
+	piece.at_ns = (ns_t)(at > NS_MAX ? NS_MAX : at);
+	problems_add(
+		&t->problems,
+		"the clock of %s is placed by %s only: nothing bounds how wrong its times are%s",
+		p->machine->name, by_wall ? "the wall clocks" : "its first event",
+		wall_apart(guest, host)
+			? ". By the wall clocks it was not recorded while its host was"
+			: "");
 	return clock_one_line(&p->machine->to_parent, piece, CLOCK_METHOD_NONE, err);
 }
 

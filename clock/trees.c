@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "clock/trees.h"
+#include "clock/wall.h"
+#include "base/units.h"
 #include "events/event.h"
 
 #include <errno.h>
@@ -178,6 +180,21 @@ static void explain_between(struct candidate *c, const struct candidate *l0,
 	memset(&c->fit.model, 0, sizeof(c->fit.model));
 }
 
+/* Neither can have seen the other, if wall clocks are right. */
+static void explain_stranger(const struct candidate *c, const struct candidate *l0,
+			     struct topology_apart *out)
+{
+	ns_t apart = wall_apart(c->sample, l0->sample);
+	char length[UNIT_TEXT];
+
+	snprintf(
+		out->why, sizeof(out->why),
+		"nothing in the traces relates it to %.40s, and by the wall clocks it was recorded "
+		"%s %s that one. Analyse it apart",
+		l0->name, unit_length(length, apart < 0 ? -apart : apart, true),
+		apart < 0 ? "before" : "after");
+}
+
 static void explain(struct candidate *list, unsigned nr, unsigned i, int root, unsigned l0,
 		    struct topology_apart *out)
 {
@@ -216,6 +233,8 @@ static void explain(struct candidate *list, unsigned nr, unsigned i, int root, u
 			 "guests in thread%s %s: if it is one of them, add the trace of its host, "
 			 "or use --parent",
 			 list[l0].name, strchr(threads, ',') ? "s" : "", threads);
+	else if (wall_apart(c->sample, list[l0].sample))
+		explain_stranger(c, &list[l0], out);
 	else
 		snprintf(out->why, sizeof(out->why),
 			 "nothing in the traces relates it to %.40s%s. Analyse it apart, or add "
