@@ -144,9 +144,11 @@ static int apply_names(struct history *h, const uint8_t *entries, uint32_t nr, s
 		if (ret == -ENOMEM)
 			return fail(err, ret, "no memory to read %s", h->of->path);
 		if (ret)
-			return fail(err, -EIO,
-				    "%s is damaged: its names at offset %llu cannot be read",
-				    h->of->path, (unsigned long long)stream_place(&s, i));
+			return fail(
+				err, -EIO,
+				"%s is damaged: its names at offset %llu cannot be read; analyse the "
+				"traces again",
+				h->of->path, (unsigned long long)stream_place(&s, i));
 	}
 	return 0;
 }
@@ -165,8 +167,10 @@ static int read_index(struct history *h, const struct part *p, struct error *err
 		uint64_t len_bytes = (uint64_t)nr * INDEX_ENTRY_BYTES;
 
 		if (len_bytes > p->len_bytes - at)
-			return fail(err, -EIO, "%s is damaged: its index makes no sense",
-				    h->of->path);
+			return fail(
+				err, -EIO,
+				"%s is damaged: its index makes no sense; analyse the traces again",
+				h->of->path);
 		if (s) {
 			s->nr = nr;
 			s->entries = p->payload + at;
@@ -195,7 +199,9 @@ static int read_complete(struct history *h, struct error *err)
 	h->begin = (ns_t)get_u64(t + 8);
 	h->end = (ns_t)get_u64(t + 16);
 	if (part_open(&h->of->file, get_u64(t + 24), true, &kind, &p) || kind != PART_INDEX)
-		return fail(err, -EIO, "%s is damaged: its index cannot be read", h->of->path);
+		return fail(err, -EIO,
+			    "%s is damaged: its index cannot be read; analyse the traces again",
+			    h->of->path);
 	ret = read_index(h, &p, err);
 	h->complete = !ret;
 	return ret ? ret : 1;

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
 
 HEADER, PART = 64, 48
-SLICE, GROUP, SUMMARY, TOTALS = 1, 2, 4, 5
+SLICE, GROUP, NAMES, SUMMARY, TOTALS, INDEX = 1, 2, 3, 4, 5, 6
 ASKED = [["why"], ["report"], ["report", "-t", "process_time"], ["vms"], ["state", "--at", "50%"], ["timeline"],
          ["sql", "select count(*), sum(\"end\" - begin) from states"]]
 
@@ -57,6 +57,11 @@ def main():
                     done = ask(words, history)
                     lib.check(done.returncode == 1 and f"is damaged at offset {at}: changes" in done.stderr
                               and "analyse the traces again" in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+            if kind in (NAMES, INDEX):
+                hurt(at, length)
+                done = ask(["report"], history)
+                what = "names at offset" if kind == NAMES else "index"
+                lib.check(done.returncode == 1 and f"its {what}" in done.stderr and "analyse the traces again" in done.stderr, done.stderr)
         history.write_bytes(whole[:60_000])
         done = ask(["check"], history)
         lib.check(done.returncode == 3 and "0.000000000" not in done.stdout and "cut off before" in done.stdout, done.stdout)
