@@ -39,7 +39,7 @@ char *rows_cell_text(struct sonde_history *history, enum sonde_column_type type,
 		snprintf(buf, room, "%s", cell.i == -1 ? "-" : unit_time(text, cell.i, is_ns));
 		break;
 	case SONDE_COL_PPM:
-		snprintf(buf, room, "%s", unit_share(text, cell.i));
+		snprintf(buf, room, "%s", cell.i < 0 ? "-" : unit_share(text, cell.i));
 		break;
 	case SONDE_COL_BOOL:
 		snprintf(buf, room, "%s", cell.i ? "yes" : "no");

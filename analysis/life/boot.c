@@ -2,6 +2,7 @@
 /* How VMs started: from the VMM's first moment to a user space that has settled, as far as the
  * traces tell. */
 #include "analysis/life/phases.h"
+#include "query/losses.h"
 #include "query/milestone.h"
 #include "base/figure.h"
 #include "model/context.h"
@@ -112,19 +113,56 @@ static const char *before_levels(const struct start *s, ns_t until)
 									       : "kernel";
 }
 
+/* Levels that follow each other, of which a kernel leaves out none. */
+static bool is_next_level(const char *level, const char *next)
+{
+	static const char *const levels[] = {"console", "early",  "pure", "core",   "postcore",
+					     "arch",	"subsys", "fs",	  "device", "late"};
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(levels) && strcmp(levels[i], level))
+		i++;
+	return i + 1 < ARRAY_SIZE(levels) ? !strcmp(levels[i + 1], next)
+					  : i < ARRAY_SIZE(levels) && !*next;
+}
+
+/* Its own trace has a gap there. */
+static bool has_gap(const struct start *s, ns_t begin, ns_t end)
+{
+	struct sonde_loss l;
+
+	for (int64_t row = 0; !sonde_loss_get(s->history, row, &l); row++) {
+		if (l.machine == s->vm && loss_is_in(&l, begin, end))
+			return true;
+	}
+	return false;
+}
+
+/* From the begin of @level to that of @next, "" to the end of the last: a gap may hide others. */
+static const char *level_phase(struct start *s, const char *level, const char *next, ns_t end)
+{
+	bool is_whole = is_next_level(level, next) || !has_gap(s, s->at, end);
+
+	return text_of(s, is_whole ? "kernel: %s" : "kernel: %s, and what followed", level);
+}
+
 /* "kernel: early" ... from the machine's own trace, up to the first after @until. */
 static void kernel_levels(struct start *s, ns_t until)
 {
-	const char *phase = before_levels(s, until), *lost = missing(s);
+	const char *phase = before_levels(s, until), *lost = missing(s), *level = "";
 	struct milestone ms;
 	ns_t after = s->at;
 
 	while (first_milestone(s, "level", after, &ms) && ms.at < until) {
+		if (*level)
+			phase = level_phase(s, level, ms.text, ms.at);
 		next_phase(s, phase, -1, ms.at, 0,
 			   text_of(s, "its own trace: initcalls of level %s begin", ms.text));
-		phase = text_of(s, "kernel: %s", ms.text);
+		level = ms.text;
 		after = ms.at + 1;
 	}
+	if (*level)
+		phase = level_phase(s, level, "", until);
 	next_phase(s, phase, -1, until, 0,
 		   text_of(s, "its own trace: process 1 executes a file%s", lost));
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Initcalls of kernels that started, slowest first. */
 #include "query/cells.h"
+#include "query/milestone.h"
 #include "analysis/rows.h"
 #include "base/figure.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* False: its end was not seen. */
 static bool span_of(const struct sonde_history *history, int64_t row, ns_t *begin, ns_t *end)
@@ -36,6 +38,27 @@ static ns_t *sum_up(const struct sonde_history *history)
 	return sums;
 }
 
+/* Of each machine, whether events of it are missing, which may be those of initcalls; owned by the
+ * caller. */
+static bool *find_lacking(const struct sonde_history *history)
+{
+	bool *lacks = calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*lacks));
+	struct milestone ms;
+	struct sonde_loss l;
+
+	for (int64_t row = 0; lacks && !sonde_loss_get(history, row, &l); row++) {
+		if (l.machine >= 0 && l.machine < sonde_nr_machines(history))
+			lacks[l.machine] = true;
+	}
+	for (int64_t row = 0; lacks && !query_milestone(history, row, &ms); row++) {
+		if (!strcmp(ms.kind, "lost") && ms.machine >= 0 &&
+		    ms.machine < sonde_nr_machines(history))
+			lacks[ms.machine] = true;
+	}
+	return lacks;
+}
+
+/* @of_all: how long all took, -1 not known. */
 static void add(struct sonde_rows *out, const struct sonde_history *history, int64_t row,
 		ns_t of_all)
 {
@@ -43,6 +66,7 @@ static void add(struct sonde_rows *out, const struct sonde_history *history, int
 	const char *level = query_string(history, t, row, 3);
 	ns_t begin, end;
 	bool ended = span_of(history, row, &begin, &end);
+	int64_t share = ended && of_all >= 0 ? share_ppm(ns_since(end, begin), of_all) : -1;
 
 	rows_add(out, (union sonde_cell[]){
 			      cell_int(begin),
@@ -50,7 +74,7 @@ static void add(struct sonde_rows *out, const struct sonde_history *history, int
 			      cell_int(query_number(history, t, row, 0)),
 			      cell_str(query_string(history, t, row, 2)),
 			      cell_str(*level ? level : "module"),
-			      cell_int(ended ? share_ppm(ns_since(end, begin), of_all) : 0),
+			      cell_int(share),
 			      cell_int(ended ? query_number(history, t, row, 6) : 0),
 			      cell_int(query_number(history, t, row, 1)),
 		      });
@@ -61,20 +85,22 @@ static int find_initcalls(struct sonde_rows *out, struct sonde_history *history,
 {
 	const enum query_table t = QUERY_INITCALL;
 	ns_t *sums = sum_up(history);
+	bool *lacks = find_lacking(history);
+	int ret;
 
-	if (!sums)
-		return fail(err, -ENOMEM, "out of memory");
-	for (int64_t row = 0; row < query_nr_rows(history, t); row++) {
+	for (int64_t row = 0; sums && lacks && row < query_nr_rows(history, t); row++) {
 		int64_t machine = query_number(history, t, row, 0);
 		ns_t to = query_number(history, t, row, 5);
 
 		if (machine >= 0 && machine < sonde_nr_machines(history) &&
 		    query_number(history, t, row, 4) < end && (to < 0 || to >= begin))
-			add(out, history, row, sums[machine]);
+			add(out, history, row, lacks[machine] ? -1 : sums[machine]);
 	}
+	ret = sums && lacks ? 0 : fail(err, -ENOMEM, "out of memory");
 	free(sums);
+	free(lacks);
 	rows_sort(out, "length");
-	return 0;
+	return ret;
 }
 
 static const struct sonde_column columns[] = {
@@ -84,7 +110,9 @@ static const struct sonde_column columns[] = {
 	{"name", "INITCALL", SONDE_COL_STRING,
 	 "the function; its address where its name is not known, as of modules in ftrace"},
 	{"level", "LEVEL", SONDE_COL_STRING, "early, core, ... late; or a module's"},
-	{"share", "SHARE", SONDE_COL_PPM, "of the time of all initcalls of that kernel"},
+	{"share", "SHARE", SONDE_COL_PPM,
+	 "of the time of all initcalls of that kernel; -1: not known, for events are missing that "
+	 "may be of initcalls"},
 	{"result", "RESULT", SONDE_COL_SIGNED, "what it returned"},
 	{"thread", "BY", SONDE_COL_THREAD, "thread that called it"},
 };

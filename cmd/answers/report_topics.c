@@ -6,9 +6,9 @@
 
 /* What the phases of a start or an end leave to JSON. */
 /* clang-format off */
-#define PHASE_HIDE {"begin", "doubt", "blocked_on_time", "evidence"}
+#define PHASE_HIDE {"begin", "blocked_on_time", "evidence"}
 /* ... and which of them a line explains. */
-#define PHASE_EXPLAIN {"guest_mode", "kvm", "vmm", "host", "waits", "blocked_on"}
+#define PHASE_EXPLAIN {"guest_mode", "kvm", "vmm", "host", "waits", "blocked_on", "doubt"}
 /* clang-format on */
 
 const struct topic topics[] = {
@@ -70,7 +70,7 @@ const struct topic topics[] = {
 	 .about = "how VMs started",
 	 .nothing = "no VM was started",
 	 .sections = {{.name = "boot", .hide = PHASE_HIDE, .explain = PHASE_EXPLAIN, .whole = true},
-		      {.name = "initcall", .hide = {"thread"}}},
+		      {.name = "initcall", .hide = {"thread"}, .explain = {"share"}}},
 	 .drawn = "boot",
 	 .is_phases = true},
 	{.name = "shutdown",

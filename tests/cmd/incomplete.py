@@ -224,6 +224,33 @@ def check_undecodable(scratch):
     lib.check("bytes could not be decoded" in " ".join(answer_of_check(path / "vm-b")), "check")
 
 
+def check_boot(scratch):
+    """Of a VM's trace that lacks a part of its boot: a stage that goes on over levels nobody saw says so, no initcall has a share
+    of what is not known, and all else is as it was."""
+    whole, cut, history = scratch / "boot", scratch / "boot-cut", scratch / "boot.sonde"
+    whole.mkdir()
+    shutil.copy(lib.ROOT / "samples/boot/host0.dat", whole)
+    lib.run("trace-cmd", "convert", "-i", lib.ROOT / "samples/boot/vm-boot.dat", "-o", whole / "vm-boot.dat",
+            "--file-version", "6", "--compression", "none")
+    shutil.copytree(whole, cut)
+    data = bytearray((whole / "vm-boot.dat").read_bytes())
+    begin, end = (len(data) * part // 5 // 4096 * 4096 for part in (3, 4))
+    data[begin:end] = bytes(end - begin)
+    (cut / "vm-boot.dat").write_bytes(data)
+    stages = []
+    for traces in (whole, cut):
+        sonde("analyze", "-q", traces, "-o", history)
+        told = answer("report", "boot", history)
+        lib.check(told["initcall"] and all(row["share"] == -1 for row in told["initcall"]), "a share of an unknown sum")
+        stages.append({row["stage"]: row for row in told["boot"]})
+    vague, = stages[1].keys() - stages[0].keys()
+    last = stages[0]["kernel: late"]
+    lib.check(vague == "kernel: device, and what followed" and stages[1][vague]["doubt"] > last["length"], stages[1])
+    lib.check(stages[0].keys() - stages[1].keys() == {"kernel: device", "kernel: late"}, stages)
+    text = sonde("report", "boot", history).stdout
+    lib.check("DOUBT: the end may have been this much earlier" in text and "%" not in text, text)
+
+
 def answer_of_check(path):
     return json.loads(sonde("check", path, "--format", "json", status=3).stdout)[0]["findings"]
 
@@ -242,8 +269,10 @@ def main():
         check_unseen(scratch)
         check_larger_is_kept(scratch)
         check_undecodable(scratch)
+        check_boot(scratch)
 
 
 if __name__ == "__main__":
     lib.need(str(lib.SONDE))
+    lib.need("trace-cmd")
     main()
