@@ -19,6 +19,7 @@ struct pair {
 	const char *absent; /* "before" or "after": that history has no such machine or vCPU; "" */
 	unsigned known[2];  /* slices, of either history */
 	bool told;	    /* what changed can be told */
+	bool hidden;	    /* ... and may be in what is unknown of either */
 	struct difference d;
 };
 
@@ -51,6 +52,36 @@ static struct series known_series(const struct measure *m, uint32_t slices, unsi
 			values[(*nr)++] = m ? m->values[i] : 0;
 	}
 	return *nr > 1 ? series_of(values, *nr) : (struct series){.nr = *nr};
+}
+
+/* In the busiest slice of either: what is not known is taken to be no more. */
+static double most_of(const struct measure *before, const struct measure *after)
+{
+	double most = 0;
+
+	for (unsigned i = 0; i < COMPARE_SLICES; i++) {
+		if (before && before->values[i] > most)
+			most = before->values[i];
+		if (after && after->values[i] > most)
+			most = after->values[i];
+	}
+	return most;
+}
+
+/* Whether what is unknown can make both means the same: slices are no sample drawn by chance, so
+ * those that are known need not be like the others. */
+static bool may_be_hidden(const struct pair *p, double most)
+{
+	double low[2], high[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		double known = (double)p->known[i] / COMPARE_SLICES;
+
+		low[i] = known * (i ? p->after.mean : p->before.mean);
+		high[i] = low[i] + (1 - known + known * KNOWN_LACKS) * most;
+	}
+	return p->known[0] + p->known[1] < 2 * COMPARE_SLICES && p->before.mean != p->after.mean &&
+	       low[0] <= high[1] && low[1] <= high[0];
 }
 
 static enum measure_needs needs_of(const struct comparison *c, const struct measure *m)
@@ -129,6 +160,7 @@ static void add_pair(struct comparison *c, const struct measure *of, const struc
 		return;
 	if (p->told) {
 		p->d = series_compare(&p->before, &p->after);
+		p->hidden = may_be_hidden(p, most_of(before, after));
 		c->p[c->nr_told++] = p->d.p;
 	}
 	c->nr++;
@@ -227,6 +259,7 @@ static void add_rows(struct sonde_rows *out, const struct comparison *c)
 				      cell_int(p->known[0]),
 				      cell_int(p->known[1]),
 				      cell_str(p->absent),
+				      cell_int(p->hidden),
 			      });
 		told += p->told;
 	}
@@ -255,6 +288,10 @@ static const struct sonde_column columns[] = {
 	{"known_after", "KNOWN AFTER", SONDE_COL_INT, "of the second's"},
 	{"absent", "ABSENT", SONDE_COL_STRING,
 	 "before or after: that history has no such machine or vCPU, and its value is none"},
+	{"hidden", "HIDDEN", SONDE_COL_BOOL,
+	 "yes: it is not known that they differ, however small the chance is: both are the same if "
+	 "there was enough in parts that are not known, and in none of them more than in the busiest "
+	 "of the others"},
 };
 
 static const struct sonde_table comparison = {

@@ -14,6 +14,8 @@
 #define COMPARE_SLICES 24
 /* Slices in which a measure must be known in either history; with fewer, nothing is said of it. */
 #define COMPARE_SLICES_MIN 6
+/* So much of a slice that is known may be unknown: less than most changes that are told. */
+#define KNOWN_LACKS 0.02
 
 /* What must be known in a slice for a measure's value there to count.  Where it is not, the value
  * is what was seen, and may be any amount too small. */

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So much of a slice may be unknown, parts per million: less than most changes that are told. */
-#define UNKNOWN_MAX_PPM 20000
-
 #define ALL_SLICES ((1u << COMPARE_SLICES) - 1)
 
 static struct known *known_find(const struct measures *m, const char *machine, int cpu)
@@ -64,7 +61,7 @@ static bool forget(struct measures *m, const char *machine, int cpu, unsigned sl
 
 static bool is_much(int64_t part, int64_t of)
 {
-	return share_ppm(part, of) > UNKNOWN_MAX_PPM;
+	return (double)share_ppm(part, of) > KNOWN_LACKS * 1e6;
 }
 
 bool known_lacks(struct measures *m, const char *machine, int cpu, unsigned slice,

@@ -77,9 +77,18 @@ static void print_change(const struct invocation *inv, const struct sonde_rows *
 	paragraph_print(&inv->screen, lead, text);
 }
 
+/* What is unknown may make the difference. */
+static bool is_hidden(const struct sonde_rows *f, size_t row)
+{
+	return rows_named(f, row, "hidden").i;
+}
+
+/* Beyond chance, and perhaps in what is unknown: it is not known to have changed. */
 static bool is_told(const struct sonde_rows *f, size_t row)
 {
-	return rows_named(f, row, "chance").i >= 0;
+	int64_t chance = rows_named(f, row, "chance").i;
+
+	return chance > CHANCE_PPM || (chance >= 0 && !is_hidden(f, row));
 }
 
 /* One kind of changes: of shares or of rates, beyond chance or not. */
@@ -95,7 +104,8 @@ static bool is_of_kind(const struct sonde_rows *f, size_t row, const struct kind
 	if (is_share(f, row) != k->share || !is_told(f, row))
 		return false;
 	return k->proven ? chance <= CHANCE_PPM
-			 : chance > CHANCE_PPM && rows_named(f, row, "change").i;
+			 : chance > CHANCE_PPM && !is_hidden(f, row) &&
+				   rows_named(f, row, "change").i;
 }
 
 /* The @top greatest of them; returns how many there are. */
@@ -204,7 +214,7 @@ static bool same_doubt(const struct sonde_rows *f, size_t a, size_t b)
 		if (rows_named(f, a, columns[i]).i != rows_named(f, b, columns[i]).i)
 			return false;
 	}
-	return !is_told(f, a) &&
+	return is_told(f, a) == is_told(f, b) && is_hidden(f, a) == is_hidden(f, b) &&
 	       !strcmp(rows_named(f, a, "machine").s, rows_named(f, b, "machine").s);
 }
 
@@ -228,6 +238,28 @@ static void print_doubt(const struct invocation *inv, const struct sonde_rows *f
 		 nr == 1 ? "," : "s, among them", rows_named(f, row, "what").s,
 		 rows_named(f, row, "known_before").i, rows_named(f, row, "known_after").i);
 	paragraph_print(&inv->screen, "  ", text);
+}
+
+/* Differences between known parts that chance makes likely, where the unknown ones may make up for
+ * them. */
+static void print_hidden(const struct invocation *inv, const struct comparison *p)
+{
+	const struct sonde_rows *f = p->rows;
+	char text[300], number[UNIT_TEXT];
+	int64_t nr = 0;
+
+	for (size_t row = 0; row < sonde_rows_nr(f); row++)
+		nr += is_told(f, row) && is_hidden(f, row);
+	if (!nr)
+		return;
+	snprintf(text, sizeof(text),
+		 "Of these, %s %s not known to differ at all: gaps explain the difference.",
+		 unit_count(number, nr), nr == 1 ? "is" : "are");
+	paragraph_print(&inv->screen, "", text);
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
+		if (is_told(f, row) && is_hidden(f, row))
+			print_doubt(inv, f, row);
+	}
 }
 
 static void print_doubts(const struct invocation *inv, const struct comparison *p, size_t nr)
@@ -373,6 +405,7 @@ void comparison_print(const struct invocation *inv, const struct comparison *p, 
 	if (shown)
 		print_notes(inv, p->rows);
 	print_rest(inv, p, told, beyond);
+	print_hidden(inv, p);
 	if (told + absent < all)
 		print_doubts(inv, p, all - told - absent);
 	print_absent(inv, p->rows);
