@@ -125,6 +125,48 @@ static bool same_place(const struct comparison *c, const char *machine)
 	return false;
 }
 
+static unsigned nr_cpus_of(const struct sonde_history *history, int64_t machine)
+{
+	struct sonde_cpu cpu;
+	unsigned nr = 0;
+
+	for (int64_t row = 0; !sonde_cpu_get(history, row, &cpu); row++)
+		nr += cpu.machine == machine;
+	return nr;
+}
+
+/* Beside @machine there is one that is none of the other history's. */
+static bool has_stranger(const struct sonde_history *history, const int64_t *to_other,
+			 int64_t machine)
+{
+	struct sonde_machine m, other;
+
+	if (sonde_machine_get(history, machine, &m))
+		return false;
+	for (int64_t row = 0; !sonde_machine_get(history, row, &other); row++) {
+		if (to_other[row] < 0 && other.parent == m.parent)
+			return true;
+	}
+	return false;
+}
+
+/* Of a machine with fewer vCPUs in one history: where that one has a VM beside it that the other
+ * has not, they may be in that one, for want of what tells whose they are. */
+static bool is_whole(const struct comparison *c, const struct measure *of)
+{
+	const struct match *m = c->match;
+	int64_t before = sonde_find_machine(m->before, of->machine);
+	int64_t after = before < 0 ? -1 : m->to_after[before];
+	unsigned nr[2];
+
+	if (of->cpu >= 0 || after < 0)
+		return true;
+	nr[0] = nr_cpus_of(m->before, before);
+	nr[1] = nr_cpus_of(m->after, after);
+	return !(nr[0] < nr[1] && has_stranger(m->before, m->to_after, before)) &&
+	       !(nr[1] < nr[0] && has_stranger(m->after, m->to_before, after));
+}
+
 static bool has(const struct sonde_history *history, int64_t machine, int cpu)
 {
 	return machine >= 0 && (cpu < 0 || sonde_find_cpu(history, (unsigned)machine, cpu) >= 0);
@@ -153,7 +195,7 @@ static void add_pair(struct comparison *c, const struct measure *of, const struc
 	p->after = known_series(after, known_slices(&c->after, of, needs), &p->known[1]);
 	p->told = !*p->absent && p->known[0] >= COMPARE_SLICES_MIN &&
 		  p->known[1] >= COMPARE_SLICES_MIN && (of->is_share || c->same_unit) &&
-		  same_view(c, of->by) && same_place(c, of->machine);
+		  same_view(c, of->by) && same_place(c, of->machine) && is_whole(c, of);
 	if (*p->absent)
 		p->known[!strcmp(p->absent, "after")] = 0;
 	if (p->told && !matters(p))
@@ -210,16 +252,6 @@ static int64_t limit(const struct comparison *c, const struct pair *p, double va
 	if (p->measure->is_share && value > most)
 		value = most > p->d.change ? most : p->d.change;
 	return scaled(p, value);
-}
-
-static unsigned nr_physical_cpus(const struct sonde_history *history)
-{
-	struct sonde_cpu cpu;
-	unsigned nr = 0;
-
-	for (int64_t row = 0; !sonde_cpu_get(history, row, &cpu); row++)
-		nr += !cpu.machine;
-	return nr;
 }
 
 static const char *unit_of(const struct comparison *c, const struct measure *m)
@@ -311,7 +343,7 @@ int compare_windows(struct sonde_rows **out, const struct compare_window *before
 	if (!f)
 		return fail(err, -ENOMEM, "out of memory");
 	f->table = &comparison;
-	c.nr_cpus = nr_physical_cpus(after->history);
+	c.nr_cpus = nr_cpus_of(after->history, 0);
 	c.is_ns = sonde_history_ticks_are_ns(after->history);
 	c.same_unit = c.is_ns == sonde_history_ticks_are_ns(before->history);
 	ret = measures_take(&c.before, before->history, NULL, before->begin, before->end, err);
