@@ -4,6 +4,7 @@
 #include "base/figure.h"
 #include "base/units.h"
 #include "cmd/common/missing.h"
+#include "report/moment.h"
 #include "report/rows.h"
 
 #include <inttypes.h>
@@ -118,7 +119,10 @@ static void print_losers(const struct invocation *inv, struct sonde_history *his
 {
 	bool is_ns = sonde_history_ticks_are_ns(history);
 	int64_t v = next_loser(vcpus, -1);
+	char outermost[80];
 
+	rows_cell_text(history, SONDE_COL_MACHINE, (union sonde_cell){.i = 0}, outermost,
+		       sizeof(outermost));
 	if (v >= 0)
 		screen_title(&inv->screen, "Steal time of vCPUs");
 	for (; v >= 0; v = next_loser(vcpus, v)) {
@@ -136,6 +140,10 @@ static void print_losers(const struct invocation *inv, struct sonde_history *his
 		if (unknown >= LEAST_LOST_PPM)
 			fprintf(inv->screen.out, "; %s of its time is not known",
 				unit_share(text, unknown));
+		if (outermost_of(history) == OUTERMOST_VM)
+			screen_say(&inv->screen,
+				   "; what it inherited from the host of %s is not known",
+				   outermost);
 		fputc('\n', inv->screen.out);
 		print_culprits(inv, history, pairs, vcpu, is_ns);
 	}

@@ -115,6 +115,10 @@ def check_guests_only(scratch):
         for words in (["report"], ["report", "exits"], ["why"], ["timeline"]):
             told = "is itself a VM, and its host has no trace" in " ".join(sonde(*words, history).stdout.split())
             lib.check(told == (is_called == "itself a VM"), f"{words} of {traces}")
+        # ... and what that host kept from a nested VM is not in its steal time, which says so.
+        steal = " ".join(sonde("report", history).stdout.partition("Steal time of vCPUs\n")[2].partition("\n\n")[0].split())
+        told = "; what it inherited from the host of vm-a is not known" in steal
+        lib.check(told == (is_called == "itself a VM"), f"{traces}: {steal}")
 
 
 def check_first_known(scratch):
