@@ -5,10 +5,10 @@
 
 static_assert(sizeof(struct leaves) == sizeof(uint32_t), "one is a value of the map");
 
-/* Each CPU has an idle thread of its own. */
+/* Each CPU has an idle thread of its own, which no number of a thread is taken for. */
 static uint64_t key_of(const struct holes *h, int64_t tid)
 {
-	return tid > 0 ? (uint64_t)tid : ((uint64_t)h->stream + 1) << 32;
+	return tid > 0 ? (uint64_t)tid : UINT64_C(1) << 63 | h->stream;
 }
 
 static struct leaves *thread_of(struct holes *h, int64_t tid)

@@ -145,6 +145,24 @@ static void the_kernels_way_is_its_way_when_it_prevails(void **state)
 	assert_int_equal(count(0, 1).nr, 1);
 }
 
+/* A number that no kernel gives a thread is not the idle thread's: that one is seen to go. */
+static void no_thread_is_taken_for_an_idle_one(void **state)
+{
+	const int64_t tid = INT64_C(1) << 32;
+	struct holes h = {0};
+
+	(void)state;
+	holes_begin(&h, 0);
+	go(&h, 1, 0);
+	go(&h, 0, 1);
+	go(&h, 1, tid);
+	go(&h, 3, 1);
+	holes_count(&h);
+	holes_release(&h);
+	assert_int_equal(h.mute, 1);
+	assert_int_equal(h.nr, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +172,7 @@ int main(void)
 		cmocka_unit_test(one_that_is_seen_to_go_leaves_a_hole),
 		cmocka_unit_test(one_that_goes_unseen_again_is_mute),
 		cmocka_unit_test(the_kernels_way_is_its_way_when_it_prevails),
+		cmocka_unit_test(no_thread_is_taken_for_an_idle_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
