@@ -32,10 +32,6 @@ static struct loss *gap_again(const struct cpu *cpu, ns_t begin, int64_t events)
 	if (!cpu->lost || cpu->loss >= m->nr_losses)
 		return NULL;
 	gap = &m->losses[cpu->loss];
-	/* A CPU that nobody has heard of yet has no gap of its own: its index is that of the list's
-	 * first one. */
-	if (gap->machine != cpu->machine || gap->cpu != cpu->number)
-		return NULL;
 	return begin <= gap->end && (events > 0) == (gap->events > 0) ? gap : NULL;
 }
 

@@ -377,6 +377,20 @@ static void a_gap_is_one_row(void **state)
 	assert_int_equal(fake_cell("loss", 2, "begin"), 250);
 }
 
+/* The next gap may begin where the last one ended: an event stands between them. */
+static void an_event_ends_a_gap(void **state)
+{
+	(void)state;
+	world_open(1);
+	happens(HOST, 0, 100, LOST, -1, 0, 100, 200);
+	switches(HOST, 0, 200, 8, ASLEEP, 7);
+	happens(HOST, 0, 200, LOST, -1, 0, 200, 230);
+	world_close(300);
+	assert_int_equal(fake_rows("loss"), 2);
+	assert_int_equal(fake_cell("loss", 0, "end"), 200);
+	assert_int_equal(fake_cell("loss", 1, "begin"), 200);
+}
+
 /* Where events do not fit together, nothing is known of the time between; what a mute thread leaves
  * unseen is known to be unknown already. */
 static void a_seam_is_a_loss(void **state)
@@ -718,6 +732,7 @@ int main(void)
 		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),
 		cmocka_unit_test(a_loss_is_an_interval),
 		cmocka_unit_test(a_gap_is_one_row),
+		cmocka_unit_test(an_event_ends_a_gap),
 		cmocka_unit_test(who_ran_before_the_first_switch),
 		cmocka_unit_test(a_seam_is_a_loss),
 		cmocka_unit_test(who_is_ready_during_a_loss_may_have_run),
