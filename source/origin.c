@@ -56,13 +56,9 @@ static void on_exit(struct call_origins *o, const struct event *e, int32_t tid)
 
 int32_t call_origins_vcpu(const struct call_origins *o, int32_t tid)
 {
-	const struct call_exit *set = o->exits[(uint32_t)tid % CALL_ORIGIN_SETS];
+	const struct call_exit *x = exit_of((struct call_origins *)o, tid);
 
-	for (unsigned i = 0; tid >= 0 && i < CALL_ORIGIN_WAYS; i++) {
-		if (set[i].kinds && set[i].tid == tid)
-			return set[i].vcpu;
-	}
-	return -1;
+	return x ? x->vcpu : -1;
 }
 
 void call_origins_forget(struct call_origins *o)
