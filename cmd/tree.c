@@ -74,18 +74,10 @@ static void counts_release(struct counts *c)
 
 /* ---- what is in what ----------------------------------------------------------------------- */
 
-/* A machine's row is below its VMs'. */
-static void list_vms(const struct sonde_history *history, struct inside *in)
+static void list_hosted(const struct sonde_history *history, struct inside *in)
 {
 	struct sonde_cpu cpu;
 
-	for (int64_t row = in->vms.nr; row-- > 1;) {
-		struct sonde_machine m;
-
-		sonde_machine_get(history, row, &m);
-		if (m.parent < row)
-			members_add(&in->vms, m.parent, row);
-	}
 	for (int64_t row = 0; !sonde_cpu_get(history, row, &cpu); row++) {
 		if (cpu.machine < in->vms.nr && cpu.host_thread >= 0)
 			in->on_thread[cpu.machine] = true;
@@ -140,7 +132,8 @@ static bool list_inside(const struct sonde_history *history, const struct tree_o
 	    (opt->threads &&
 	     members_init(&in->threads, nr_machines + nr_ns, sonde_nr_threads(history))))
 		return false;
-	list_vms(history, in);
+	list_vms(history, &in->vms);
+	list_hosted(history, in);
 	list_containers(history, in);
 	list_threads(history, in);
 	return true;

@@ -92,6 +92,17 @@ void machine_kind_text(const struct sonde_history *history, int64_t machine, boo
 		snprintf(buf, room, "%s", outermost_text(history));
 }
 
+/* A machine's row is below its VMs'. */
+void list_vms(const struct sonde_history *history, struct members *vms)
+{
+	for (int64_t row = vms->nr; row-- > 0;) {
+		struct sonde_machine m;
+
+		if (!sonde_machine_get(history, row, &m) && m.parent < row)
+			members_add(vms, m.parent, row);
+	}
+}
+
 bool is_container(const struct sonde_history *history, int64_t pid_ns)
 {
 	struct sonde_pid_ns ns;

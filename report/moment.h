@@ -2,6 +2,7 @@
 #ifndef REPORT_MOMENT_H
 #define REPORT_MOMENT_H
 
+#include "base/members.h"
 #include "sonde/history.h"
 
 #include <stddef.h>
@@ -30,6 +31,9 @@ void outermost_cpus_text(const struct sonde_history *history, char *buf, size_t 
  * machine with a trace, itself a VM (kvm)", or, @brief, the last words of that.  "" for no row. */
 void machine_kind_text(const struct sonde_history *history, int64_t machine, bool brief, char *buf,
 		       size_t room);
+
+/* Adds each VM to the group of the machine that it runs in (all are rows), in the order of rows. */
+void list_vms(const struct sonde_history *history, struct members *vms);
 
 /* Whether a PID namespace (a row, or -1) is a container: all are but a machine's first. */
 bool is_container(const struct sonde_history *history, int64_t pid_ns);

@@ -67,12 +67,7 @@ static bool has_line(const struct sonde_history *history, int64_t thread)
 
 static void list_rows(struct lines *l)
 {
-	for (int64_t row = l->vms.nr; row-- > 0;) {
-		struct sonde_machine m;
-
-		if (!sonde_machine_get(l->history, row, &m) && m.parent < row)
-			members_add(&l->vms, m.parent, row);
-	}
+	list_vms(l->history, &l->vms);
 	for (int64_t row = l->containers.nr; row-- > 0;) {
 		struct sonde_pid_ns ns;
 
