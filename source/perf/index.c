@@ -15,7 +15,7 @@
 #define STEP_BYTES 8	 /* records begin at such places */
 #define CHAIN 4		 /* records in a row that are no accident */
 #define FAR_TIMES 10	 /* a time is none that is so many times as long as all else took */
-#define TIDS_LOOKED 256	 /* samples whose thread ids are compared */
+#define TIDS_AGREED 8	 /* samples whose threads agree are no accident */
 #define COPIES_SOUGHT 64 /* places where records may begin to be there twice, of a CPU */
 
 struct walk {
@@ -27,7 +27,7 @@ struct walk {
 	uint64_t last_next;	     /* where that ends */
 	uint64_t lost, lost_samples; /* as two kinds of records have it: of the same events */
 	uint64_t forgotten;	     /* up to there */
-	uint32_t tids_looked;
+	uint32_t tids_agreed;
 	uint64_t unplaced, damaged; /* samples that cannot be used */
 	uint64_t astray;	    /* records, likewise */
 };
@@ -122,8 +122,12 @@ static void hole(struct walk *w)
 	w->x->holes++;
 }
 
-/* Within a container, perf numbers threads as the container does, unlike the events' own fields. */
-static void compare_tids(struct walk *w, const struct perf_record *r)
+/*
+ * A tracepoint's record says once more which thread it is of: false when that is another.  Within a
+ * container, perf numbers threads as the container does, unlike the events' own fields: they differ
+ * from the first one on, or never.
+ */
+static bool tids_agree(struct walk *w, const struct perf_record *r)
 {
 	const struct perf_attr *a = perf_sample_attr(&w->p->attrs, r);
 	const struct dat_record_form *form = &w->p->events.form;
@@ -131,14 +135,18 @@ static void compare_tids(struct walk *w, const struct perf_record *r)
 	uint32_t len;
 	int32_t tid, common;
 
-	if (w->tids_looked == TIDS_LOOKED || a->type != PERF_TYPE_TRACEPOINT ||
-	    a->tid == PERF_NOWHERE || !perf_sample_raw(a, r, &raw, &len) || len < form->common_len)
-		return;
-	w->tids_looked++;
+	if (w->p->other_namespace || a->type != PERF_TYPE_TRACEPOINT || a->tid == PERF_NOWHERE ||
+	    !perf_sample_raw(a, r, &raw, &len) || len < form->common_len)
+		return true;
 	tid = (int32_t)load_u32(r->data + a->tid + 4);
 	common = (int32_t)load_u32(raw + form->tid_offset);
-	if (tid > 0 && common > 0 && tid != common)
+	if (tid <= 0 || common <= 0)
+		return true;
+	if (tid == common)
+		w->tids_agreed++;
+	else if (w->tids_agreed < TIDS_AGREED)
 		w->p->other_namespace = true;
+	return tid == common || w->p->other_namespace;
 }
 
 /*
@@ -286,7 +294,7 @@ static int take_sample(struct walk *w, const struct perf_record *r, uint64_t at)
 		w->unplaced++;
 		return 0;
 	}
-	if (state == PERF_SAMPLE_DAMAGED || place.cpu >= TRACE_CPUS_MAX) {
+	if (state == PERF_SAMPLE_DAMAGED || place.cpu >= TRACE_CPUS_MAX || !tids_agree(w, r)) {
 		w->damaged++;
 		hole(w);
 		return 0;
@@ -300,7 +308,6 @@ static int take_sample(struct walk *w, const struct perf_record *r, uint64_t at)
 		return 0;
 	}
 	c->far_behind = 0;
-	compare_tids(w, r);
 	return take_in_order(w, c, r, at, place.time);
 }
 
