@@ -426,6 +426,15 @@ static ns_t sent_for(const struct send *s, const struct request *r)
 	return s->first >= after ? s->first : s->last >= after ? s->last : NS_MIN;
 }
 
+/* Of several that were sent, the one whose handler was not seen may have been given before. */
+static bool given_for(const struct send *s, const struct request *r)
+{
+	if (!known(s->injected))
+		return false;
+	return known(r->at[REQUEST_SENT]) ? s->injected >= r->at[REQUEST_SENT]
+					  : s->first == s->last;
+}
+
 static void take_handler(struct request *r, const struct handler *h)
 {
 	r->at[REQUEST_HANDLED] = h->at;
@@ -436,8 +445,7 @@ static void take_handler(struct request *r, const struct handler *h)
 	r->sender = h->send.by;
 	if (known(h->send.first))
 		r->at[REQUEST_SENT] = sent_for(&h->send, r);
-	if (known(h->send.injected) &&
-	    (!known(r->at[REQUEST_SENT]) || h->send.injected >= r->at[REQUEST_SENT]))
+	if (given_for(&h->send, r))
 		r->at[REQUEST_INJECTED] = h->send.injected;
 }
 
