@@ -37,10 +37,12 @@ NOT_EVIDENT = {"pages, not said nor counted", "records removed, not said", "page
 MAY_REFUSE = ["the traces hold no event that says what a CPU does", "holds no events"]
 # Cuts that found something once.
 FOUND_ONCE = {"lttng": [100560, 101410, 1003070, 10001074, 10003264], "ftrace": [101826, 97000100, 97002514, 97002549], "boot": [103487, 120007, 5200377],
-              "marks": [55038, 100323, 111658, 120763], "perf": [120944, 91001000]}
+              "marks": [55038, 100323, 111658, 120763], "perf": [120944, 91001000, 98001204]}
 # ... of what is there and says another time or stands elsewhere, and these kinds.
 FOUND_ASTRAY = {"perf": [50000216, 50000298, 50000338, 61000013, 61000060, 61000221, 61000238]}
 ASTRAY = ["times altered", "records swapped"]
+# ... of all kinds of that.
+FOUND_MISPLACED = {"perf": [98000448]}
 # ... of a page of another CPU, as long as its threads did not tell (source/dat/page.h): a dozen cuts of that kind
 # come near the ceiling below with or without that, these do not.
 FOUND_FOREIGN = {"ftrace": [102, 112, 114, 126, 128, 138]}
@@ -239,6 +241,10 @@ class Runner:
             log.line("   " + line)
 
 
+def misplaced(runner):
+    return [kind for kind in runner.recording.misplaced() if kind not in NOT_EVIDENT]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cuts", type=int, default=48)
@@ -270,6 +276,8 @@ def main():
                     runner.one(number, runner.evident(), log)
                 for number in FOUND_ASTRAY.get(runner.name, []):
                     runner.one(number, ASTRAY, log)
+                for number in FOUND_MISPLACED.get(runner.name, []):
+                    runner.one(number, misplaced(runner), log)
                 for number in FOUND_FOREIGN.get(runner.name, []):
                     runner.one(number, ["pages of another CPU"], log)
                 for how, numbers in FOUND_PACKED.items() if runner.name == "perf -z" else ():
@@ -285,8 +293,8 @@ def main():
             for at in range(max(args.cuts // 8, len(runners))):
                 runner = runners[at % len(runners)]
                 runner.one(args.seed + at, runner.recording.sessions(), log)
-                if misplaced := [kind for kind in runner.recording.misplaced() if kind not in NOT_EVIDENT]:
-                    runner.one(args.seed + at, misplaced, log)
+                if kinds := misplaced(runner):
+                    runner.one(args.seed + at, kinds, log)
         if args.keep:
             shutil.rmtree(args.keep, ignore_errors=True)
             shutil.copytree(tmp, args.keep)
