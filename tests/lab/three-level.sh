@@ -13,7 +13,7 @@ done
 image=$(lab/image 6.1 2>&1) || skip "no image can be built: $(tail -1 <<<"$image")"
 
 status=0
-lab/check three-level --kernel 6.1 --tries 3 --limit 380 --within 240 --wait 60 -o "$scratch/run" \
+lab/check three-level --kernel 6.1 --tries 3 --limit 600 --within 240 --wait 60 -o "$scratch/run" \
 	>"$scratch/said" 2>"$scratch/progress" || status=$?
 cat "$scratch/said"
 case $status in
