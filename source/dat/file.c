@@ -365,7 +365,8 @@ int dat_file_open(struct dat_file *f, struct error *err)
 	ret = read_header(f, &b, err);
 	if (!ret)
 		ret = f->version == 6 ? read_version6(f, &b, err) : read_version7(f, &b, err);
-	dat_stats_assign(f);
+	if (!ret && dat_stats_assign(f))
+		ret = fail(err, -ENOMEM, "out of memory opening %s", f->trace->path);
 	return ret;
 }
 

@@ -75,10 +75,11 @@ struct dat_file {
 	unsigned long_size;
 	uint32_t page_size;
 	enum packing packing;
-	bool has_options;	 /* one options section at least was read */
-	uint32_t option_cpus;	 /* CPUCOUNT */
-	uint64_t tsc_hz;	 /* TSC2NSEC; 0 when not said */
-	struct dat_stat *stats;	 /* CPUSTAT, newest first */
+	bool has_options;	/* one options section at least was read */
+	uint32_t option_cpus;	/* CPUCOUNT */
+	uint64_t tsc_hz;	/* TSC2NSEC; 0 when not said */
+	struct dat_stat *stats; /* CPUSTAT, newest first */
+	uint32_t nr_stats;
 	const char *stat_buffer; /* the buffer that the next CPUSTAT is about */
 	uint64_t stat_now;	 /* when the last CPUSTAT was read, in ticks; 0 not said */
 	struct bytes tables[DAT_NR_TABLES];
@@ -106,8 +107,8 @@ void dat_options_read(struct dat_file *f, struct bytes *b, uint64_t base, uint64
 /* Reads one options section; returns where the next one is, 0 = there is none. */
 uint64_t dat_options_section(struct dat_file *f, uint64_t offset_bytes);
 
-/* Gives the CPUSTAT counters to the CPUs, when all buffers are known. */
-void dat_stats_assign(struct dat_file *f);
+/* Gives the CPUSTAT counters to the CPUs, when all buffers are known.  0 or -ENOMEM. */
+int dat_stats_assign(struct dat_file *f);
 
 /* Unpacks the section at @offset_bytes, which must have this id, into f->tables[which]. */
 void dat_section_table(struct dat_file *f, uint64_t offset_bytes, uint16_t id,

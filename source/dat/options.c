@@ -59,21 +59,6 @@ static void option_offset(struct dat_file *f, struct bytes *b)
 	f->trace->clock.offset_ns += (int64_t)strtoull(option_text(f, b), NULL, 0);
 }
 
-static struct dat_cpu *find_cpu(struct dat_file *f, const char *buffer, int cpu)
-{
-	for (unsigned i = 0; i < f->nr_buffers; i++) {
-		struct dat_buffer *u = &f->buffers[i];
-
-		if (strcmp(u->name, buffer))
-			continue;
-		for (unsigned j = 0; j < u->nr_cpus; j++) {
-			if (u->cpus[j].cpu == cpu)
-				return &u->cpus[j];
-		}
-	}
-	return NULL;
-}
-
 static uint64_t stat_value(const char *text, const char *name)
 {
 	const char *p = strstr(text, name);
@@ -132,23 +117,9 @@ static void option_cpustat(struct dat_file *f, struct bytes *b)
 	s->oldest = stat_time(text, "oldest event ts: ");
 	s->next = f->stats;
 	f->stats = s;
+	f->nr_stats++;
 	now = stat_time(text, "now ts: ");
 	f->stat_now = now > f->stat_now ? now : f->stat_now;
-}
-
-void dat_stats_assign(struct dat_file *f)
-{
-	for (const struct dat_stat *s = f->stats; s; s = s->next) {
-		struct dat_cpu *c = find_cpu(f, s->buffer, s->cpu);
-
-		if (!c || c->has_stats)
-			continue;
-		c->has_stats = true;
-		c->stat_lost = s->lost;
-		c->stat_kept = s->kept;
-		c->stat_unread = s->unread;
-		c->stat_oldest = s->oldest;
-	}
 }
 
 /* Version 7 lists the CPUs here; version 6 only says where to look. */
