@@ -123,6 +123,9 @@ static int dat_open(struct trace *t, struct error *err)
 		ret = fail(err, -ENOMEM, "out of memory opening %s", t->path);
 	if (ret)
 		return arena_blame(&d->file.arena, ret, t->path, err);
+	if (d->file.arena.reached_limit)
+		trace_problem(t, "%s says of itself more than is sensible: some of it is not used",
+			      t->path);
 	settle_clock(d);
 	return 0;
 }

@@ -79,16 +79,55 @@ static const char *section_name(uint16_t id)
 	return id < ARRAY_SIZE(names) && names[id] ? names[id] : "an unknown kind";
 }
 
+/* Whether a packed section is worth a try: what a file says may lead to a broken one again and
+ * again, or to many that share their data, and each try takes as long as all of it. */
+static bool may_unpack(struct dat_file *f, uint64_t offset)
+{
+	for (unsigned i = 0; i < f->nr_broken; i++) {
+		if (f->broken[i] == offset)
+			return false;
+	}
+	if (f->nr_broken < DAT_BROKEN_MAX)
+		return true;
+	dat_problem(f, offset, "%u of its compressed sections are broken; no more are tried",
+		    DAT_BROKEN_MAX);
+	return false;
+}
+
+/* @b stands behind the header of a packed section of @size bytes. */
+static void section_unpack(struct dat_file *f, uint64_t offset, uint16_t id, struct bytes *b,
+			   uint64_t size, struct bytes *out)
+{
+	uint32_t in_len = bytes_u32(b);
+	uint32_t out_len = bytes_u32(b);
+	const uint8_t *in = bytes_take(b, in_len);
+	uint8_t *data;
+	int ret;
+
+	if (!in || in_len > size || out_len > UNPACK_MAX_BYTES) {
+		dat_problem(f, offset, "its compressed section of %s has an impossible size",
+			    section_name(id));
+		return;
+	}
+	if (!may_unpack(f, offset))
+		return;
+	data = arena_alloc(&f->arena, out_len);
+	ret = data ? unpack(&f->unpacker, f->packing, in, in_len, data, out_len) : -ENOMEM;
+	if (ret) {
+		f->broken[f->nr_broken++] = offset;
+		dat_problem(f, offset, "cannot decompress its section of %s: %s", section_name(id),
+			    strerror(-ret));
+		return;
+	}
+	*out = (struct bytes){.data = data, .len_bytes = out_len, .swap = f->swap};
+}
+
 /* A section's data, unpacked if need be.  @out is bad when it cannot be had. */
 static void section_open(struct dat_file *f, uint64_t offset, uint16_t want_id, struct bytes *out)
 {
 	struct bytes b = {.data = f->map.data, .len_bytes = f->map.len_bytes, .swap = f->swap};
 	uint16_t id, flags;
 	uint64_t size;
-	uint32_t in_len, out_len;
-	const uint8_t *in;
-	uint8_t *data;
-	int ret;
 
 	*out = (struct bytes){.swap = f->swap, .bad = true};
 	b.pos = dat_inside(f, offset, SECTION_HEADER_BYTES) ? offset : f->map.len_bytes;
@@ -111,26 +150,10 @@ static void section_open(struct dat_file *f, uint64_t offset, uint16_t want_id, 
 			    section_name(id));
 		size = bytes_left(&b);
 	}
-	if (!(flags & SECTION_PACKED)) {
+	if (flags & SECTION_PACKED)
+		section_unpack(f, offset, id, &b, size, out);
+	else
 		*out = bytes_sub(&b, size);
-		return;
-	}
-	in_len = bytes_u32(&b);
-	out_len = bytes_u32(&b);
-	in = bytes_take(&b, in_len);
-	if (!in || in_len > size || out_len > UNPACK_MAX_BYTES) {
-		dat_problem(f, offset, "its compressed section of %s has an impossible size",
-			    section_name(id));
-		return;
-	}
-	data = arena_alloc(&f->arena, out_len);
-	ret = data ? unpack(&f->unpacker, f->packing, in, in_len, data, out_len) : -ENOMEM;
-	if (ret) {
-		dat_problem(f, offset, "cannot decompress its section of %s: %s", section_name(id),
-			    strerror(-ret));
-		return;
-	}
-	*out = (struct bytes){.data = data, .len_bytes = out_len, .swap = f->swap};
 }
 
 void dat_section_table(struct dat_file *f, uint64_t offset_bytes, uint16_t id, enum dat_table which)

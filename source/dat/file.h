@@ -65,6 +65,9 @@ enum dat_table {
 	DAT_NR_TABLES
 };
 
+/* More than a file has, but for one that is made to be slow. */
+#define DAT_BROKEN_MAX 16u
+
 struct dat_file {
 	struct trace *trace; /* takes the problems, and what the options say */
 	struct mapfile map;
@@ -83,6 +86,8 @@ struct dat_file {
 	const char *stat_buffer; /* the buffer that the next CPUSTAT is about */
 	uint64_t stat_now;	 /* when the last CPUSTAT was read, in ticks; 0 not said */
 	struct bytes tables[DAT_NR_TABLES];
+	uint64_t broken[DAT_BROKEN_MAX]; /* where packed sections are that cannot be unpacked */
+	unsigned nr_broken;
 	uint64_t symbols_section; /* version 7: where DAT_SYMBOLS is unpacked from when it is wanted
 				   */
 	struct dat_buffer *buffers; /* in the arena; [0] is the top buffer */

@@ -34,6 +34,7 @@ enum option_id {
 
 #define SECTION_PACKED 1u
 #define GUESTS_MAX 1024u
+#define SAMPLE_BYTES 24 /* of TIME_SHIFT: time, offset, scaling */
 
 /* A copy of a text option, up to its NUL or its end. */
 static const char *option_text(struct dat_file *f, struct bytes *b)
@@ -216,32 +217,26 @@ static void option_traceid(struct dat_file *f, struct bytes *b)
 	f->trace->trace_id = bytes_u64(b);
 }
 
+/* Into t->shifts, which has room for as many samples as the option can hold. */
 static void shift_cpu(struct dat_file *f, struct bytes *b, unsigned cpu)
 {
 	struct trace *t = f->trace;
+	struct trace_shift *added = t->shifts + t->nr_shifts;
 	uint32_t nr = bytes_u32(b);
-	struct trace_shift *grown;
 
-	if (nr > bytes_left(b) / 24) {
+	if (nr > bytes_left(b) / SAMPLE_BYTES) {
 		b->bad = true;
 		return;
 	}
-	grown = arena_alloc(&f->arena, (t->nr_shifts + (size_t)nr) * sizeof(*grown));
-	if (!grown)
-		return;
-	if (t->nr_shifts)
-		memcpy(grown, t->shifts, t->nr_shifts * sizeof(*grown));
-	t->shifts = grown;
-	grown += t->nr_shifts;
 	t->nr_shifts += nr;
 	for (uint32_t i = 0; i < nr; i++) {
-		grown[i].cpu = (int)cpu;
-		grown[i].at = bytes_u64(b);
+		added[i].cpu = (int)cpu;
+		added[i].at = bytes_u64(b);
 	}
 	for (uint32_t i = 0; i < nr; i++)
-		grown[i].offset = (int64_t)bytes_u64(b);
+		added[i].offset = (int64_t)bytes_u64(b);
 	for (uint32_t i = 0; i < nr; i++)
-		grown[i].scaling = bytes_u64(b);
+		added[i].scaling = bytes_u64(b);
 }
 
 /* Newer files end with the fraction bits of every sample; older ones have none: scaling 1 is 1. */
@@ -257,6 +252,9 @@ static void option_time_shift(struct dat_file *f, struct bytes *b)
 		return;
 	t->peer_trace_id = peer;
 	t->nr_shifts = 0;
+	t->shifts = arena_alloc(&f->arena, bytes_left(b) / SAMPLE_BYTES * sizeof(*t->shifts));
+	if (!t->shifts)
+		return;
 	for (uint32_t cpu = 0; cpu < nr_cpus && bytes_left(b); cpu++)
 		shift_cpu(f, b, cpu);
 	for (unsigned i = 0; i < t->nr_shifts && bytes_left(b) >= 8; i++) {

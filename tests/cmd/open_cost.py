@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a small file says of itself is read in the time, and the memory, that its length justifies: many names that are looked up among
-many."""
+many, one place that many point at, one long list beside many empty ones."""
 
 import os
 import struct
@@ -17,7 +17,7 @@ import lib  # noqa: E402
 SECONDS_MAX, MEMORY_MAX_MB = 1.5, 300
 HEAD = b"\x17\x08\x44tracing7\0\0\x08" + struct.pack("<I", 4096) + b"zstd\x001.0\0"
 FIRST = len(HEAD) + 8
-CPUSTAT, BUFFER = 2, 3
+CPUSTAT, BUFFER, TIME_SHIFT, HEADER_INFO = 2, 3, 12, 16
 
 
 def option(number, data):
@@ -36,8 +36,33 @@ def counters_of_buffers():
     return dat(buffer * 20 + option(CPUSTAT, b"Buffer: x\nCPU: 99999\n") + option(CPUSTAT, b"CPU: 99999\n") * 20000)
 
 
+def lengths_of_time():
+    return dat(option(TIME_SHIFT, struct.pack("<QII", 1, 0, 2001) + struct.pack("<I", 10000) + bytes(240000) + bytes(4 * 2000)))
+
+
+def pointed_at():
+    """A frame of zstd's: a million empty blocks, of which none is the last; and tables that all are there."""
+    frame = struct.pack("<IBB", 0xFD2FB528, 0, 0x58) + bytes(3 << 20)
+    section = struct.pack("<HHIQII", HEADER_INFO, 1, 0, 8 + len(frame), len(frame), 16) + frame
+    return dat(option(HEADER_INFO, struct.pack("<Q", FIRST)) * 5000, section)
+
+
+def more_than_fits():
+    """A sound file, in front of whose options others lead to sections that claim 64 MB each."""
+    data = bytearray((lib.ROOT / "tests/fuzz/corpus/dat/v7-zstd").read_bytes())
+    at = data.index(b"\0", data.index(b"\0", 18) + 1) + 1
+    options = b""
+    for _ in range(10):
+        options += option(HEADER_INFO, struct.pack("<Q", len(data)))
+        data += struct.pack("<HHIQII", HEADER_INFO, 1, 0, 12, 4, 64 << 20) + b"none"
+    options += option(0, data[at:at + 8])
+    data[at:at + 8] = struct.pack("<Q", len(data))
+    return data + struct.pack("<HHIQ", 0, 0, 0, len(options)) + options
+
+
 def files(folder):
-    for make, told in ((counters_of_buffers, "no event format"),):
+    for make, told in ((counters_of_buffers, "no event format"), (lengths_of_time, "no event format"), (pointed_at, "no event format"),
+                       (more_than_fits, "more than is sensible: some of it is not used")):
         path = folder / f"{make.__name__}.dat"
         path.write_bytes(make())
         yield path, told
