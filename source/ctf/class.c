@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/ctf/class.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define MANY_MEMBERS 16
 
 struct ctf_fc *ctf_fc_new(struct arena *a, enum ctf_kind kind)
 {
@@ -60,11 +64,81 @@ const struct ctf_member *ctf_member_find(const struct ctf_fc *fc, const char *na
 	return NULL;
 }
 
+/* A length or a selector is looked up for each field that has one: among many members that would
+ * be the square of their number. */
+struct ctf_named {
+	const char *raw;
+	uint32_t at; /* in the order of the record; a name may be there twice */
+};
+
+static int by_raw(const void *a, const void *b)
+{
+	const struct ctf_named *x = a, *y = b;
+	int order = strcmp(x->raw, y->raw);
+
+	return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+int ctf_members_sort(struct arena *a, struct ctf_fc *fc)
+{
+	struct ctf_named *list;
+
+	if (fc->nr_members < MANY_MEMBERS || fc->by_raw)
+		return 0;
+	list = arena_alloc(a, fc->nr_members * sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fc->nr_members; i++)
+		list[i] = (struct ctf_named){fc->members[i].raw, i};
+	qsort(list, fc->nr_members, sizeof(*list), by_raw);
+	fc->by_raw = list;
+	return 0;
+}
+
+/* How many members sort before one of this name at this place. */
+static unsigned nr_below(const struct ctf_fc *fc, const char *raw, uint32_t at)
+{
+	const struct ctf_named key = {raw, at};
+	unsigned low = 0, high = fc->nr_members;
+
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (by_raw(&fc->by_raw[middle], &key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 const struct ctf_member *ctf_member_find_raw(const struct ctf_fc *fc, const char *raw)
 {
+	if (fc && fc->by_raw) {
+		unsigned i = nr_below(fc, raw, 0);
+
+		return i < fc->nr_members && !strcmp(fc->by_raw[i].raw, raw)
+			       ? &fc->members[fc->by_raw[i].at]
+			       : NULL;
+	}
 	for (unsigned i = 0; fc && i < fc->nr_members; i++) {
 		if (!strcmp(fc->members[i].raw, raw))
 			return &fc->members[i];
+	}
+	return NULL;
+}
+
+const struct ctf_member *ctf_member_before(const struct ctf_fc *fc, const char *raw, unsigned upto)
+{
+	if (fc->by_raw) {
+		unsigned i = nr_below(fc, raw, upto);
+
+		return i && !strcmp(fc->by_raw[i - 1].raw, raw) ? &fc->members[fc->by_raw[i - 1].at]
+								: NULL;
+	}
+	while (upto-- > 0) {
+		if (!strcmp(fc->members[upto].raw, raw))
+			return &fc->members[upto];
 	}
 	return NULL;
 }

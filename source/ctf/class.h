@@ -98,6 +98,7 @@ struct ctf_path {
 };
 
 struct ctf_fc;
+struct ctf_named;
 
 struct ctf_member {
 	const char *name; /* as people write it */
@@ -129,11 +130,12 @@ struct ctf_fc {
 	uint32_t nr_labels;
 	uint32_t nr_members;
 	const struct ctf_range *labels;
-	struct ctf_member *members; /* struct, variant, optional (one) */
-	struct ctf_fc *elem;	    /* of arrays */
-	const struct ctf_path *ref; /* array length, selector; NULL = fixed length */
-	uint64_t len;		    /* of arrays of fixed length */
-	const char *clock;	    /* name of the clock that the value belongs to */
+	struct ctf_member *members;	/* struct, variant, optional (one) */
+	const struct ctf_named *by_raw; /* of many members, once settled; else NULL */
+	struct ctf_fc *elem;		/* of arrays */
+	const struct ctf_path *ref;	/* array length, selector; NULL = fixed length */
+	uint64_t len;			/* of arrays of fixed length */
+	const char *clock;		/* name of the clock that the value belongs to */
 };
 
 #define CTF_SLOT_TID 5
@@ -229,6 +231,12 @@ struct ctf_fc *ctf_fc_clone(struct arena *a, const struct ctf_fc *fc);
 /* The member with this name (as people write it, or raw); NULL when there is none. */
 const struct ctf_member *ctf_member_find(const struct ctf_fc *fc, const char *name);
 const struct ctf_member *ctf_member_find_raw(const struct ctf_fc *fc, const char *raw);
+
+/* The last one of this raw name among the first @upto members. */
+const struct ctf_member *ctf_member_before(const struct ctf_fc *fc, const char *raw, unsigned upto);
+
+/* Has the two calls above search by bisection, when there are many members.  0 or -ENOMEM. */
+int ctf_members_sort(struct arena *a, struct ctf_fc *fc);
 
 /* Is @value inside [low, high], as the signedness says? */
 bool ctf_range_has(const struct ctf_range *r, uint64_t value, bool is_signed);

@@ -14,6 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A reference through a variant leads through all of its options.  Real metadata have some hundreds:
+ * those of an event's header. */
+#define OPTIONS_TRIED_MAX (1u << 22)
+
 struct level {
 	struct ctf_fc *fc;
 	unsigned upto; /* members before this one are known */
@@ -27,6 +31,7 @@ struct finish {
 	unsigned depth;
 	unsigned shared_regs; /* given out */
 	unsigned event_regs;
+	size_t nr_tried; /* options of variants that references led through */
 	struct error *err;
 };
 
@@ -54,6 +59,8 @@ static int settle(struct finish *f, struct ctf_fc *fc, unsigned depth)
 		if (fc->kind == CTF_STRUCT)
 			fc->align = max32(fc->align, fc->members[i].fc->align);
 	}
+	if (!ret && ctf_members_sort(&f->m->arena, fc))
+		ret = fail(f->err, -ENOMEM, "out of memory for the metadata");
 	return ret;
 }
 
@@ -151,6 +158,7 @@ struct target {
 static int mark(struct finish *f, struct ctf_fc *fc, const char **names, unsigned nr,
 		struct target *t)
 {
+	const struct ctf_member *member;
 	int ret = -ENOENT;
 
 	if (!nr) {
@@ -168,17 +176,20 @@ static int mark(struct finish *f, struct ctf_fc *fc, const char **names, unsigne
 			t->fc = fc;
 		return 0;
 	}
-	for (unsigned i = 0; i < fc->nr_members; i++) {
-		if (!strcmp(fc->members[i].raw, names[0]))
-			return mark(f, fc->members[i].fc, names + 1, nr - 1, t);
-	}
+	member = ctf_member_find_raw(fc, names[0]);
+	if (member)
+		return mark(f, member->fc, names + 1, nr - 1, t);
 	if (fc->kind != CTF_VARIANT && fc->kind != CTF_OPTIONAL)
 		return -ENOENT;
+	f->nr_tried += fc->nr_members;
+	if (f->nr_tried > OPTIONS_TRIED_MAX)
+		return fail(f->err, -E2BIG, "lengths and selectors lead through too many options");
 	for (unsigned i = 0; i < fc->nr_members; i++) {
 		int r = mark(f, fc->members[i].fc, names, nr, t);
 
-		if (r != -ENOENT)
-			ret = r;
+		if (r && r != -ENOENT)
+			return r;
+		ret = r ? ret : 0;
 	}
 	return ret;
 }
@@ -187,13 +198,11 @@ static int mark_relative(struct finish *f, const struct ctf_path *path, struct t
 {
 	for (int i = (int)f->depth - 1 - (int)path->up; i >= 0; i--) {
 		const struct level *l = &f->stack[i];
+		const struct ctf_member *member = ctf_member_before(l->fc, path->names[0], l->upto);
 
-		for (unsigned k = l->upto; k-- > 0;) {
-			if (!strcmp(l->fc->members[k].raw, path->names[0])) {
-				t->scope = f->scope;
-				return mark(f, l->fc->members[k].fc, path->names + 1, path->nr - 1,
-					    t);
-			}
+		if (member) {
+			t->scope = f->scope;
+			return mark(f, member->fc, path->names + 1, path->nr - 1, t);
 		}
 	}
 	for (int scope = f->scope - 1; scope >= 0; scope--) {

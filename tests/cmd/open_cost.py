@@ -60,19 +60,54 @@ def more_than_fits():
     return data + struct.pack("<HHIQ", 0, 0, 0, len(options)) + options
 
 
+METADATA = """/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := u8;
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+typealias integer { size = 64; align = 8; signed = false; map = clock.monotonic.value; } := u64c;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; u32 stream_id; }; };
+clock { name = monotonic; freq = 1000000000; offset = 0; };
+stream { id = 0; packet.context := struct { u64c timestamp_begin; u64c timestamp_end; u32 content_size; u32 packet_size; u32 cpu_id; };
+ event.header := struct { u32 id; u64c timestamp; }; };
+event { name = "x"; id = 0; stream_id = 0; fields := struct { %s }; };
+"""
+FIELDS = 20000
+
+
+def lengths_among_many():
+    """Of the first field, and of the last."""
+    return "".join(f"u8 a{i};" for i in range(FIELDS)) + "".join(f"u8 s{i}[a{(FIELDS - 1) * (i % 2)}];" for i in range(FIELDS))
+
+
+def lengths_in_options():
+    options = "".join(f"struct {{ u8 a; }} L{i};" for i in range(FIELDS))
+    return f"enum : u32 {{ L0 = 0 }} tag; variant <tag> {{ {options} }} v;" + "".join(f"u8 s{i}[v.a];" for i in range(FIELDS))
+
+
+def write_ctf(folder, fields):
+    """One event, all of whose fields are 0."""
+    folder.mkdir()
+    (folder / "metadata").write_text(METADATA % fields)
+    event = struct.pack("<IQ", 0, 50) + bytes(FIELDS)
+    bits = 8 * (36 + len(event))
+    (folder / "ch0").write_bytes(struct.pack("<IIQQIII", 0xC1FC1FC1, 0, 1, 100, bits, bits, 0) + event)
+    return folder
+
+
 def files(folder):
     for make, told in ((counters_of_buffers, "no event format"), (lengths_of_time, "no event format"), (pointed_at, "no event format"),
                        (more_than_fits, "more than is sensible: some of it is not used")):
         path = folder / f"{make.__name__}.dat"
         path.write_bytes(make())
         yield path, told
+    yield write_ctf(folder / "lengths_among_many", lengths_among_many()), "sound"
+    yield write_ctf(folder / "lengths_in_options", lengths_in_options()), "lead through too many options"
 
 
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         for path, told in files(Path(scratch)):
-            with subprocess.Popen([lib.SONDE, "check", "-q", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as run:
-                said = run.stdout.read().decode()
+            with subprocess.Popen([lib.SONDE, "check", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+                said = run.stdout.read()
                 _, _, used = os.wait4(run.pid, 0)
                 run.returncode = 0
             seconds, memory = used.ru_utime + used.ru_stime, used.ru_maxrss >> 10
