@@ -122,6 +122,15 @@ static bool break_words(const struct table *t)
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
+/* A copy that is safe to print, never longer; the caller's.  NULL when memory is out. */
+static char *safe_copy(const char *text)
+{
+	size_t room = strlen(text) + 1;
+	char *copy = malloc(room);
+
+	return copy ? safe_text(copy, room, text) : NULL;
+}
+
 void table_column(struct table *t, const char *title, unsigned flags)
 {
 	int scols_flags = (flags & TABLE_RIGHT ? SCOLS_FL_RIGHT : 0) |
@@ -129,10 +138,13 @@ void table_column(struct table *t, const char *title, unsigned flags)
 			  (flags & TABLE_TRUNC ? SCOLS_FL_TRUNC : 0) |
 			  (flags & TABLE_WRAP ? SCOLS_FL_WRAP | SCOLS_FL_TRUNC : 0);
 	struct libscols_column *column;
+	char *safe;
 
 	if (!t)
 		return;
-	column = scols_table_new_column(t->scols, title, 0, scols_flags);
+	safe = safe_copy(title);
+	column = safe ? scols_table_new_column(t->scols, safe, 0, scols_flags) : NULL;
+	free(safe);
 	if (column && flags & TABLE_WRAP &&
 	    scols_column_set_wrapfunc(column, wrapped_width, wrapped_rest, NULL))
 		t->failed = true;
@@ -161,10 +173,15 @@ int table_line(struct table *t, int parent)
 
 void table_cell(struct table *t, int line, unsigned column, const char *text)
 {
-	if (!t || t->failed)
+	char *safe;
+
+	if (!t || t->failed || !text)
 		return;
-	if (scols_line_set_data(t->lines[line], column, text))
+	safe = safe_copy(text);
+	if (!safe || scols_line_refer_data(t->lines[line], column, safe)) {
+		free(safe);
 		t->failed = true;
+	}
 }
 
 void table_cell_color(struct table *t, int line, unsigned column, const char *color)

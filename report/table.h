@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * Tables and trees of text on a screen (a thin layer over libsmartcols, which also keeps control
- * characters out).
+ * Tables and trees of text on a screen (a thin layer over libsmartcols).  Whatever is in
+ * titles and cells, it is text when it is printed (safe.h).
  *
  *	struct table *t = table_new(&screen);
  *	table_column(t, "MACHINE", TABLE_TREE);

@@ -15,8 +15,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
 
-EVIL = b"\x1b]0;\n\xc2\x9bx\x07\r\x7f\x08\x1b[2J\xff"  # a title, a new line, C1's CSI, an erased screen, no UTF-8
-SEEN = re.compile(r"[?b]\]0;")  # what is left of it: an ESC is shown as "?" or as "\x1b"
+EVIL = b"\x1b]0;\n\xc2\x9bx\x07\r\x7f\x08\xe2\x80\xae\x1b[2J\xff"  # a title, a new line, C1's CSI, a line turned round, an erased screen, no UTF-8
+SEEN = re.compile(r"\?\]0;")  # what is left of it
 COMMS = (b"worker", b"b-burn", b"CPU 0/KVM", b"CPU 1/KVM", b"wl-io", b"qemu-system-x86", b"ksoftirqd", b"kworker/0:1")
 IN_METADATA = ("host0", "vm-a", "6.1.0-56-amd64", "lttng-modules", "sched_waking", "syscall_entry_read")
 PACKET_MAGIC, PACKET_HEADER = 0x75D11D57, 37
@@ -53,7 +53,7 @@ def spoil(source, to):
 def offence(output):
     """The first character that a terminal obeys, or a name's line feed, with what stands before it; None: there is none."""
     text = output.decode("utf-8", "surrogateescape")
-    found = re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff]|]0;\n", text)
+    found = re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\udc80-\udcff]|]0;\n", text)
     return found and text[max(0, found.start() - 60):found.end()]
 
 
@@ -95,7 +95,7 @@ def look_at_all(locale, run, traces):
 
 
 def main():
-    lib.check(offence(b"a\x1b[1m") and offence(b"\xc2\x9b1m") and offence(b"\xff") and not offence("ä\tb\n".encode()), "what is looked for is seen")
+    lib.check(offence(b"a\x1b[1m") and offence(b"\xc2\x9b1m") and offence(b"\xff") and offence(b"\xe2\x80\xae") and not offence("ä\tb\n".encode()), "what is looked for is seen")
     with tempfile.TemporaryDirectory() as name:
         spoil(lib.ROOT / "samples/lttng", Path(name) / "traces")
         for locale in ("C.UTF-8", "C"):
