@@ -9,6 +9,43 @@
 
 #define FIELD_MAX 1200
 
+static size_t skip_digits(const char **text)
+{
+	size_t nr = strspn(*text, "0123456789");
+
+	*text += nr;
+	return nr;
+}
+
+static const char *after_sign(const char *text)
+{
+	return text + (*text == '+' || *text == '-');
+}
+
+/* "-12", "+0.5", "-1e-3": no spreadsheet makes more of it. */
+static bool is_number(const char *text)
+{
+	size_t digits;
+
+	text = after_sign(text);
+	digits = skip_digits(&text);
+	if (*text == '.') {
+		text++;
+		digits += skip_digits(&text);
+	}
+	if (digits && (*text == 'e' || *text == 'E')) {
+		text = after_sign(text + 1);
+		digits = skip_digits(&text);
+	}
+	return digits && !*text;
+}
+
+/* A spreadsheet would compute it, and a guest may have chosen it.  A sign alone is text. */
+static bool is_formula(const char *text)
+{
+	return *text && strchr("=+-@", *text) && text[1] && !is_number(text);
+}
+
 void csv_text(FILE *out, const char *text)
 {
 	size_t room = strlen(text) + 1;
@@ -21,9 +58,10 @@ void csv_text(FILE *out, const char *text)
 	}
 	safe_text(safe, room, text);
 	if (!strpbrk(safe, ",\"")) {
+		fputs(is_formula(safe) ? "'" : "", out);
 		fputs(safe, out);
 	} else {
-		fputc('"', out);
+		fputs(is_formula(safe) ? "\"'" : "\"", out);
 		for (const char *c = safe; *c; c++) {
 			if (*c == '"')
 				fputc('"', out);

@@ -14,7 +14,8 @@
 void rows_csv(FILE *out, struct sonde_history *history, const struct sonde_rows *rows);
 
 /* One field that is text: quoted where it has to be; control characters and what is not UTF-8
- * become '?'. */
+ * become '?'.  What a spreadsheet would take for a formula (it begins with "=", "+", "-" or "@", and is
+ * no number) has an apostrophe before it. */
 void csv_text(FILE *out, const char *text);
 
 #endif

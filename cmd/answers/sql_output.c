@@ -71,6 +71,20 @@ static int json_value(struct json *j, const char *key, const struct sql_value *v
 	}
 }
 
+static int csv_value(FILE *out, const struct sql_value *v)
+{
+	char *text = value_text(v);
+
+	if (!text)
+		return -ENOMEM;
+	if (v->kind == SQL_TEXT)
+		csv_text(out, text);
+	else
+		fputs(text, out);
+	free(text);
+	return 0;
+}
+
 /* ---- a table ------------------------------------------------------------------------------- */
 
 static int flush_table(struct sql_output *o)
@@ -203,14 +217,8 @@ static int output_row(const struct sql_value *values, unsigned nr, void *data)
 		json_end(&o->json);
 	} else if (is_csv(o->inv)) {
 		for (unsigned c = 0; c < nr && !ret; c++) {
-			char *text = value_text(&values[c]);
-
 			fputs(c ? "," : "", out);
-			if (text)
-				csv_text(out, text);
-			else
-				ret = -ENOMEM;
-			free(text);
+			ret = csv_value(out, &values[c]);
 		}
 		fputc('\n', out);
 	} else {

@@ -28,6 +28,9 @@ run 0 "$sonde" sql --format csv "$history" "select 'a,b' as \"x,y\", null as n, 
 [ "$(cat "$scratch/out")" = $'"x,y",n,e,big\n"a,b",,?[31m,1e+300' ] || fail "CSV: $(cat "$scratch/out")"
 run 0 "$sonde" sql --format csv "$history" "select printf('%.*c', 5000, 'x') as long"
 [ "$(wc -c <"$scratch/out")" = 5006 ] || fail "long text is cut off"
+# What a spreadsheet would compute is text; what is a number stays one.
+run 0 "$sonde" sql --format csv "$history" "select '=1+1' as t, '-2' as n, -2 as i, -9e999 as r"
+[ "$(cat "$scratch/out")" = $'t,n,i,r\n\'=1+1,-2,-2,-inf' ] || fail "formulas in CSV: $(cat "$scratch/out")"
 # Longer than what a table keeps at a time.
 run 0 "$sonde" sql "$history" "with recursive t(i) as (select 1 union all select i + 1 from t limit 10000) select i from t"
 [ "$(grep -c '[0-9]' "$scratch/out")" = 10000 ] || fail "rows of a long table"

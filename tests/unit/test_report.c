@@ -3,6 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "analysis/rows.h"
+#include "report/csv.h"
 #include "report/rows.h"
 #include "report/moment.h"
 #include "report/picture.h"
@@ -99,6 +100,35 @@ static void names_are_made_safe(void **state)
 	/* Never half an entity or half a character. */
 	assert_string_equal(safe_xml(buf, 6, "ab&"), "ab");
 	assert_string_equal(safe_text(buf, 3, "a\xc3\xa9"), "a");
+}
+
+static void csv_holds_no_formulas(void **state)
+{
+	static const char *const cells[][2] = {
+		{"=cmd|'/c'!A1", "'=cmd|'/c'!A1"},
+		{"=1,2", "\"'=1,2\""},
+		{"@SUM(A1)", "'@SUM(A1)"},
+		{"-2+3", "'-2+3"},
+		{"+1e", "'+1e"},
+		{"-x", "'-x"},
+		{"-", "-"},
+		{"-12", "-12"},
+		{"+0.5", "+0.5"},
+		{"-.5e-3", "-.5e-3"},
+		{"a=1", "a=1"},
+		{"'=1", "'=1"},
+		{"\t=1", "?=1"},
+		{"", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cells); i++) {
+		FILE *out = open_text();
+
+		csv_text(out, cells[i][0]);
+		fclose(out);
+		assert_string_equal(text, cells[i][1]);
+	}
 }
 
 static void rows_as_json(void **state)
@@ -302,6 +332,7 @@ int main(void)
 		cmocka_unit_test(json_layout),
 		cmocka_unit_test(json_text_is_always_utf8),
 		cmocka_unit_test(names_are_made_safe),
+		cmocka_unit_test(csv_holds_no_formulas),
 		cmocka_unit_test(rows_as_json),
 		cmocka_unit_test(rows_as_text),
 		cmocka_unit_test(processes_without_a_name),
