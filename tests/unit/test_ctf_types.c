@@ -337,6 +337,39 @@ static void references(void **state)
 	close_trace(&o);
 }
 
+/* The last field of a name before the length's use counts, among few fields and among many. */
+static void a_length_is_the_last_of_its_name(void **state)
+{
+	(void)state;
+	for (unsigned more = 0; more <= 20; more += 20) {
+		char fields[1024] = "", told[256] = "", metadata[8192];
+		struct bits b = {0};
+
+		packet_begin(&b, &(struct packet_form){.begin = 0});
+		compact(&b, 0, 1);
+		for (unsigned i = 0; i < more; i++) {
+			size_t n = strlen(fields), t = strlen(told);
+
+			snprintf(fields + n, sizeof(fields) - n, "uint8_t f%u;", i);
+			snprintf(told + t, sizeof(told) - t, "f%u=3 ", i);
+			put_bits(&b, 3, 8);
+		}
+		put_bits(&b, 1, 8);
+		put_bits(&b, 2, 8);
+		put_bits(&b, 0x0706, 16);
+		put_bits(&b, 5, 8);
+		packet_end(&b, 100, 0, 4096);
+		strcat(fields, "uint8_t n; uint8_t n; uint8_t v[n]; uint8_t n;");
+		strcat(told, "n=1 n=2 v=[6, 7] n=5");
+		snprintf(metadata, sizeof(metadata), BUILD_METADATA(BUILD_COMPACT, "%s%s%s"),
+			 "event { name = \"e\"; id = 0; stream_id = 0; fields := struct { ", fields,
+			 " }; };\n");
+		build_trace(&o, metadata, &b);
+		expect_text(&o, 0, told);
+		close_trace(&o);
+	}
+}
+
 /* A selector in the event header: LTTng's headers too must be read so that it is known. */
 static void reference_to_header(void **state)
 {
@@ -689,6 +722,7 @@ int main(void)
 		cmocka_unit_test(exits_of_arm64),
 		cmocka_unit_test(compound),
 		cmocka_unit_test(references),
+		cmocka_unit_test(a_length_is_the_last_of_its_name),
 		cmocka_unit_test(reference_to_header),
 		cmocka_unit_test(fields_by_name),
 		cmocka_unit_test(records_of_bits),
