@@ -37,7 +37,7 @@ const struct ready_query ready_queries[] = {
 	 "select vcpu, parent, " MS("on_cpu") " as on_cpu_ms, " MS("steal") " as steal_ms,\n"
 	 "       " MS("inherited_steal") " as inherited_ms, " MS("total_steal") " as total_ms,\n"
 	 "       " PERCENT("total_steal_share") " as total_percent, " MS("waiting") " as waiting_ms,\n"
-	 "       " MS("unknown") " as unknown_ms\n"
+	 "       " MS("unknown") " as unknown_ms, note\n"
 	 "from vcpu_time order by total_steal desc"},
 
 	{"steal", "What is behind the steal time that guests see?",

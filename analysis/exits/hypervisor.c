@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hypervisors cost: time and exits per VM, and per exit reason. */
 #include "analysis/exits/hypervisor.h"
-#include "analysis/exits/cost_notes.h"
+#include "analysis/host_notes.h"
 #include "analysis/exits/exit_sums.h"
 #include "analysis/sched/usage.h"
 
@@ -158,11 +158,11 @@ static int find_costs(const struct costs *c, ns_t begin, ns_t end, struct error 
 
 /* Where nothing says when it ran, it is not known to have cost nothing. */
 static void add_vm(struct sonde_rows *out, const struct costs *c, int64_t vm,
-		   struct cost_notes *notes)
+		   struct host_notes *notes)
 {
 	const struct vm_cost *cost = &c->list[vm];
 	ns_t all = cost->guest_ns + cost->hypervisor_ns;
-	bool seen = all || !cost_notes_unplaced(notes, vm);
+	bool seen = all || !host_notes_unplaced(notes, vm);
 	struct sonde_machine m;
 
 	sonde_machine_get(c->history, vm, &m);
@@ -173,7 +173,7 @@ static void add_vm(struct sonde_rows *out, const struct costs *c, int64_t vm,
 			      cell_int(seen ? cost->hypervisor_ns : -1),
 			      cell_int(seen ? share_ppm(cost->hypervisor_ns, all) : -1),
 			      cell_int((int64_t)most_exits(cost)),
-			      cell_str(cost_notes_of(notes, vm)),
+			      cell_str(host_notes_of_cost(notes, vm)),
 		      });
 }
 
@@ -181,14 +181,14 @@ static int find_hypervisor(struct sonde_rows *out, struct sonde_history *history
 			   ns_t end, struct error *err)
 {
 	struct costs c = {history, calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*c.list))};
-	struct cost_notes notes;
-	int ret = cost_notes_make(&notes, history, out);
+	struct host_notes notes;
+	int ret = host_notes_make(&notes, history, out);
 
 	ret = !c.list || ret ? fail(err, -ENOMEM, "out of memory")
 			     : find_costs(&c, begin, end, err);
 	for (int64_t vm = 1; vm < sonde_nr_machines(history) && !ret; vm++)
 		add_vm(out, &c, vm, &notes);
-	cost_notes_release(&notes);
+	host_notes_release(&notes);
 	free(c.list);
 	rows_sort(out, "hypervisor");
 	return ret;

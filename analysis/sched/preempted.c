@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who preempted whom: the tables made from preemption.h's sums, and the time of each vCPU. */
 #include "analysis/culprit.h"
+#include "analysis/host_notes.h"
 #include "analysis/rows.h"
 #include "analysis/keyed.h"
 #include "analysis/sched/preemption.h"
@@ -182,7 +183,7 @@ static bool add_state(const struct sonde_interval *i, void *data)
 	return true;
 }
 
-static int vcpu_row(struct sonde_rows *out, struct cpu_users *users,
+static int vcpu_row(struct sonde_rows *out, struct cpu_users *users, struct host_notes *notes,
 		    const struct sonde_rows *states, int64_t vcpu, ns_t begin, ns_t end)
 {
 	struct state_sums sums = {.begin = begin, .end = end};
@@ -213,6 +214,7 @@ static int vcpu_row(struct sonde_rows *out, struct cpu_users *users,
 			      cell_int(inherited),
 			      cell_int(lost),
 			      cell_int(share_ppm(lost, end - begin)),
+			      cell_str(host_notes_of_steal(notes, cpu.machine)),
 		      });
 	return 0;
 }
@@ -221,16 +223,20 @@ static int find_vcpu_time(struct sonde_rows *out, struct sonde_history *history,
 			  ns_t end, struct error *err)
 {
 	struct sonde_rows *states;
+	struct host_notes notes;
 	struct cpu_users *users;
 	int ret = table_rows(&states, history, &vcpu_state_table, begin, end, err);
 
 	if (ret)
 		return ret;
-	ret = cpu_users_get(&users, history);
+	ret = host_notes_make(&notes, history, out);
+	if (!ret)
+		ret = cpu_users_get(&users, history);
 	for (int64_t row = 0; row < sonde_nr_cpus(history) && !ret; row++) {
 		if (history->cpu_attrs[row][CPU_STATE] != ATTR_NONE)
-			ret = vcpu_row(out, users, states, row, begin, end);
+			ret = vcpu_row(out, users, &notes, states, row, begin, end);
 	}
+	host_notes_release(&notes);
 	sonde_rows_free(states);
 	return ret ? fail(err, ret, "cannot sum up a vCPU's states: %s", strerror(-ret)) : 0;
 }
@@ -251,6 +257,9 @@ static const struct sonde_column vcpu_columns[] = {
 	 "of its time on a CPU: the vCPU that it was on did not run itself"},
 	{"total_steal", "TOTAL STEAL", SONDE_COL_NS, "steal and inherited steal"},
 	{"total_steal_share", "TOTAL SHARE", SONDE_COL_PPM, "of the window's length"},
+	{"note", "NOTE", SONDE_COL_STRING,
+	 "of the total: \"at least\": a host around it has no trace, so what that one ran "
+	 "instead is not in it; \"inherited not known\": when that vCPU ran is not known"},
 };
 
 const struct table_def vcpu_time_table = {

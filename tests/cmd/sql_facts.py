@@ -93,7 +93,7 @@ MIRRORS = {
     "total-steal": ("vcpu_time", "total_steal", None, {
         "on_cpu_ms": ("on_cpu", MS), "steal_ms": ("steal", MS), "inherited_ms": ("inherited_steal", MS),
         "total_ms": ("total_steal", MS), "total_percent": ("total_steal_share", PERCENT),
-        "waiting_ms": ("waiting", MS), "unknown_ms": ("unknown", MS)}),
+        "waiting_ms": ("waiting", MS), "unknown_ms": ("unknown", MS), "note": ("note", SAME)}),
     "steal": ("steal", "steal", None, {
         "steal_ms": ("steal", MS), "queued_ms": ("queued", MS), "slice_ms": ("slice", MS),
         "wakeup_ms": ("wakeup", MS), "realtime_ms": ("class", MS), "throttled_ms": ("throttled", MS),

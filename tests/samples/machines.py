@@ -88,6 +88,18 @@ def check_host_alone(scratch):
               f"notes: {notes}")
 
 
+def check_steal_notes(scratch):
+    """Steal time that a vCPU inherits from where nobody saw it is not in its total, and the report says so."""
+    ftrace, history = lib.ROOT / "samples/ftrace", Path(scratch) / "some.sonde"
+    for traces, notes in ((("vm-a", "vm-a-n"), {"vm-a-n": "at least: the host of vm-a has no trace"}),
+                          (("host0", "vm-a-n"), {"vm-a-n": "at least: vm-tid157 has no trace"}),
+                          (("host0", "vm-a", "vm-a-n"), {})):
+        lib.run(lib.SONDE, "analyze", *(ftrace / f"{name}.dat" for name in traces), "-o", history)
+        report = json.loads(lib.run(lib.SONDE, "report", history, "-t", "vcpu_time", "--format", "json"))
+        told = {row["vcpu"]["machine"]: row["note"] for row in report["vcpu_time"]}
+        lib.check({vm: note for vm, note in told.items() if note} == notes, f"{traces}: {told}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         for name, truth in (("lttng", LTTNG), ("ftrace", FTRACE)):
@@ -100,6 +112,7 @@ def main():
                 check_tree(history)
             else:
                 check_host_alone(scratch)
+                check_steal_notes(scratch)
 
 
 if __name__ == "__main__":

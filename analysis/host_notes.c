@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/exits/cost_notes.h"
+#include "analysis/host_notes.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int cost_notes_make(struct cost_notes *n, const struct sonde_history *history,
+int host_notes_make(struct host_notes *n, const struct sonde_history *history,
 		    struct sonde_rows *rows)
 {
 	int64_t nr = sonde_nr_machines(history);
 	struct sonde_clock c;
 
-	*n = (struct cost_notes){history, rows, calloc((size_t)nr + 1, sizeof(*n->loose))};
+	*n = (struct host_notes){history, rows, calloc((size_t)nr + 1, sizeof(*n->loose))};
 	if (!n->loose)
 		return -ENOMEM;
 	for (int64_t i = 0; i < sonde_nr_clocks(history) && !sonde_clock_get(history, i, &c); i++) {
@@ -22,7 +22,7 @@ int cost_notes_make(struct cost_notes *n, const struct sonde_history *history,
 	return 0;
 }
 
-static const char *keep(struct cost_notes *n, const char *before, const char *name,
+static const char *keep(struct host_notes *n, const char *before, const char *name,
 			const char *after)
 {
 	char text[200], *kept;
@@ -34,7 +34,7 @@ static const char *keep(struct cost_notes *n, const char *before, const char *na
 }
 
 /* The innermost of it and those around it whose clock nothing bounds; false: there is none. */
-static bool find_loose(struct sonde_machine *m, const struct cost_notes *n, int64_t vm)
+static bool find_loose(struct sonde_machine *m, const struct host_notes *n, int64_t vm)
 {
 	for (; vm > 0 && !sonde_machine_get(n->history, vm, m); vm = m->parent) {
 		if (n->loose[vm])
@@ -43,20 +43,19 @@ static bool find_loose(struct sonde_machine *m, const struct cost_notes *n, int6
 	return false;
 }
 
-bool cost_notes_unplaced(const struct cost_notes *n, int64_t vm)
+bool host_notes_unplaced(const struct host_notes *n, int64_t vm)
 {
 	struct sonde_machine m;
 
 	return find_loose(&m, n, vm);
 }
 
-const char *cost_notes_of(struct cost_notes *n, int64_t vm)
+/* Hypervisors around it that have no trace, the innermost first. */
+static const char *untraced_around(struct host_notes *n, int64_t vm)
 {
 	const char *runs_in = sonde_identity_of(n->history, 0, "hypervisor");
 	struct sonde_machine m;
 
-	if (find_loose(&m, n, vm))
-		return keep(n, "not known: nothing bounds the clock of ", m.name, "");
 	if (sonde_machine_get(n->history, vm, &m))
 		return "";
 	for (int64_t i = m.parent; i > 0 && !sonde_machine_get(n->history, i, &m); i = m.parent) {
@@ -68,7 +67,26 @@ const char *cost_notes_of(struct cost_notes *n, int64_t vm)
 	return keep(n, "at least: the host of ", m.name, " has no trace");
 }
 
-void cost_notes_release(struct cost_notes *n)
+const char *host_notes_of_cost(struct host_notes *n, int64_t vm)
+{
+	struct sonde_machine m;
+
+	if (find_loose(&m, n, vm))
+		return keep(n, "not known: nothing bounds the clock of ", m.name, "");
+	return untraced_around(n, vm);
+}
+
+const char *host_notes_of_steal(struct host_notes *n, int64_t vm)
+{
+	struct sonde_machine m, loose;
+
+	/* Its own clock does not matter: its host's trace has its vCPUs' threads. */
+	if (!sonde_machine_get(n->history, vm, &m) && find_loose(&loose, n, m.parent))
+		return keep(n, "inherited not known: nothing bounds the clock of ", loose.name, "");
+	return untraced_around(n, vm);
+}
+
+void host_notes_release(struct host_notes *n)
 {
 	free(n->loose);
 }
