@@ -84,6 +84,9 @@ static void put_cell(FILE *out, struct sonde_history *history, enum sonde_column
 			fprintf(out, "%" PRId64, cell.i);
 		break;
 	case SONDE_COL_SIGNED:
+		if (cell.i != SONDE_SIGNED_UNKNOWN)
+			fprintf(out, "%" PRId64, cell.i);
+		break;
 	case SONDE_COL_NS:
 	case SONDE_COL_TIME:
 	case SONDE_COL_PPM:

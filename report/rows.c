@@ -30,7 +30,8 @@ char *rows_cell_text(struct sonde_history *history, enum sonde_column_type type,
 		snprintf(buf, room, "%s", cell.i < 0 ? "-" : unit_count(text, cell.i));
 		break;
 	case SONDE_COL_SIGNED:
-		snprintf(buf, room, "%s", unit_count(text, cell.i));
+		snprintf(buf, room, "%s",
+			 cell.i == SONDE_SIGNED_UNKNOWN ? "-" : unit_count(text, cell.i));
 		break;
 	case SONDE_COL_NS:
 		snprintf(buf, room, "%s", cell.i < 0 ? "-" : unit_length(text, cell.i, is_ns));

@@ -93,8 +93,13 @@ static void json_cell(struct json *j, const struct sonde_column *column,
 		      struct sonde_history *history, union sonde_cell cell)
 {
 	switch (column->type) {
-	case SONDE_COL_INT:
 	case SONDE_COL_SIGNED:
+		if (cell.i == SONDE_SIGNED_UNKNOWN)
+			json_put_null(j, column->name);
+		else
+			json_int(j, column->name, cell.i);
+		break;
+	case SONDE_COL_INT:
 	case SONDE_COL_TIME:
 	case SONDE_COL_PPM:
 	case SONDE_COL_NS:

@@ -50,6 +50,9 @@ void sql_answer(sqlite3_context *out, struct sql_history *r, const struct sql_co
 		sqlite3_result_text(out, sonde_mode_name((enum sonde_mode)i), -1, SQLITE_STATIC);
 		break;
 	case SONDE_COL_SIGNED:
+		if (i != SONDE_SIGNED_UNKNOWN)
+			sqlite3_result_int64(out, i);
+		break;
 	case SONDE_COL_PPM:
 		sqlite3_result_int64(out, i);
 		break;

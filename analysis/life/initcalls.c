@@ -68,16 +68,17 @@ static void add(struct sonde_rows *out, const struct sonde_history *history, int
 	bool ended = span_of(history, row, &begin, &end);
 	int64_t share = ended && of_all >= 0 ? share_ppm(ns_since(end, begin), of_all) : -1;
 
-	rows_add(out, (union sonde_cell[]){
-			      cell_int(begin),
-			      cell_int(ended ? ns_since(end, begin) : -1),
-			      cell_int(query_number(history, t, row, 0)),
-			      cell_str(query_string(history, t, row, 2)),
-			      cell_str(*level ? level : "module"),
-			      cell_int(share),
-			      cell_int(ended ? query_number(history, t, row, 6) : 0),
-			      cell_int(query_number(history, t, row, 1)),
-		      });
+	rows_add(out,
+		 (union sonde_cell[]){
+			 cell_int(begin),
+			 cell_int(ended ? ns_since(end, begin) : -1),
+			 cell_int(query_number(history, t, row, 0)),
+			 cell_str(query_string(history, t, row, 2)),
+			 cell_str(*level ? level : "module"),
+			 cell_int(share),
+			 cell_int(ended ? query_number(history, t, row, 6) : SONDE_SIGNED_UNKNOWN),
+			 cell_int(query_number(history, t, row, 1)),
+		 });
 }
 
 static int find_initcalls(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
@@ -113,7 +114,7 @@ static const struct sonde_column columns[] = {
 	{"share", "SHARE", SONDE_COL_PPM,
 	 "of the time of all initcalls of that kernel; -1: not known, for events are missing that "
 	 "may be of initcalls"},
-	{"result", "RESULT", SONDE_COL_SIGNED, "what it returned"},
+	{"result", "RESULT", SONDE_COL_SIGNED, "what it returned; null: it was not seen to"},
 	{"thread", "BY", SONDE_COL_THREAD, "thread that called it"},
 };
 

@@ -70,6 +70,7 @@ class _Inputs(ctypes.Structure):
 
 _EACH = ctypes.CFUNCTYPE(c_bool, POINTER(_Interval), c_void_p)
 _INT, _SIGNED, _NS, _TIME, _PPM, _BOOL, _STRING, _MACHINE, _CPU, _THREAD, _PID_NS, _MODE = range(12)
+_SIGNED_UNKNOWN = -(1 << 63)
 _LABELS = {_CPU: "sonde_cpu_label", _THREAD: "sonde_thread_label", _PID_NS: "sonde_pid_ns_label"}
 
 _lib = ctypes.CDLL(os.environ.get("SONDE_LIBRARY", "libsonde.so.0"))
@@ -246,6 +247,8 @@ class History:
         numbers = [cell.i for cell in cells]
         if kind == _BOOL:
             return [bool(number) for number in numbers]
+        if kind == _SIGNED:
+            return [None if number == _SIGNED_UNKNOWN else number for number in numbers]
         if raw or kind < _STRING:
             return numbers
         labels = {number: self._label(kind, number) for number in set(numbers)}

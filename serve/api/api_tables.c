@@ -46,6 +46,10 @@ static void write_cell(struct json *j, const struct call *c, enum sonde_column_t
 		json_str(j, NULL, cell.s ? cell.s : "");
 		return;
 	}
+	if (type == SONDE_COL_SIGNED && value == SONDE_SIGNED_UNKNOWN) {
+		json_str(j, NULL, "");
+		return;
+	}
 	if (type == SONDE_COL_TIME)
 		value -= c->begin;
 	if (value < EXACT_MAX && value > -EXACT_MAX) {

@@ -246,7 +246,11 @@ def check_boot(scratch):
         sonde("analyze", "-q", traces, "-o", history)
         told = answer("report", "boot", history)
         lib.check(told["initcall"] and all(row["share"] == -1 for row in told["initcall"]), "a share of an unknown sum")
+        unended = [row["length"] == -1 for row in told["initcall"]]
+        lib.check(any(unended) and unended == [row["result"] is None for row in told["initcall"]], "a result that nobody saw")
         stages.append({row["stage"]: row for row in told["boot"]})
+    count = lib.run(lib.SONDE, "sql", "--format", "csv", history, "select count(*) from initcall where result is null")
+    lib.check(count.split()[-1] == str(sum(unended)), f"SQL: {count}, {sum(unended)}")
     vague, = stages[1].keys() - stages[0].keys()
     last = stages[0]["kernel: late"]
     lib.check(vague == "kernel: device, and what followed" and stages[1][vague]["doubt"] > last["length"], stages[1])

@@ -26,7 +26,7 @@ struct sonde_rows;
 
 enum sonde_column_type {
 	SONDE_COL_INT,	  /* a count or a number that names something; -1 unknown */
-	SONDE_COL_SIGNED, /* a number that may well be negative */
+	SONDE_COL_SIGNED, /* a number that may well be negative; SONDE_SIGNED_UNKNOWN */
 	SONDE_COL_NS,	  /* how long */
 	SONDE_COL_TIME,	  /* when */
 	SONDE_COL_PPM,	  /* share, parts per million */
@@ -38,6 +38,8 @@ enum sonde_column_type {
 	SONDE_COL_PID_NS,
 	SONDE_COL_MODE, /* enum sonde_mode */
 };
+
+#define SONDE_SIGNED_UNKNOWN INT64_MIN
 
 /** struct sonde_column - @name for programs, @title for people, @help what it means */
 struct sonde_column {
