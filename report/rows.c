@@ -158,24 +158,28 @@ static bool counts_rarities(const struct sonde_rows *rows, unsigned column)
 	return !strcmp(a->name, "clock") && is_among(evidence, a->columns[column].name);
 }
 
-static bool is_empty(struct sonde_history *history, const struct sonde_rows *rows, unsigned column,
-		     enum sonde_column_type type)
+static bool is_empty_cell(struct sonde_history *history, const struct sonde_rows *rows, size_t row,
+			  unsigned column)
+{
+	enum sonde_column_type type = sonde_rows_table(rows)->columns[column].type;
+	union sonde_cell cell = sonde_rows_cell(rows, row, column);
+	char text[CELL_TEXT];
+
+	if (type == SONDE_COL_NS || type == SONDE_COL_PPM || counts_rarities(rows, column))
+		return cell.i == 0;
+	if (type == SONDE_COL_STRING)
+		return !*cell.s;
+	if (type == SONDE_COL_PID_NS || type == SONDE_COL_THREAD)
+		return *rows_cell_text(history, type, cell, text, sizeof(text)) == '-';
+	return false;
+}
+
+static bool is_empty(struct sonde_history *history, const struct sonde_rows *rows, unsigned column)
 {
 	if (zero_tells(rows, column))
 		return false;
 	for (size_t row = 0; row < sonde_rows_nr(rows); row++) {
-		union sonde_cell cell = sonde_rows_cell(rows, row, column);
-		char text[CELL_TEXT];
-		bool empty = false;
-
-		if (type == SONDE_COL_NS || type == SONDE_COL_PPM || counts_rarities(rows, column))
-			empty = cell.i == 0;
-		else if (type == SONDE_COL_STRING)
-			empty = !*cell.s;
-		else if (type == SONDE_COL_PID_NS || type == SONDE_COL_THREAD)
-			empty = *rows_cell_text(history, type, cell, text, sizeof(text)) == '-';
-
-		if (!empty)
+		if (!is_empty_cell(history, rows, row, column))
 			return false;
 	}
 	return true;
@@ -375,8 +379,24 @@ static void print_row(struct table *t, struct sonde_history *history, const stru
 	}
 }
 
+/* Whether a row has anything in the columns @shown beside @keys, which only name it. */
+static bool tells(struct sonde_history *history, const struct sonde_rows *rows, size_t row,
+		  const char *const *keys, const bool *shown)
+{
+	const struct sonde_table *a = sonde_rows_table(rows);
+
+	for (unsigned c = 0; c < a->nr_columns; c++) {
+		if (shown[c] && !is_among(keys, a->columns[c].name) &&
+		    !is_empty_cell(history, rows, row, c))
+			return true;
+	}
+	return false;
+}
+
+/* Without those that tell nothing beside @keys; NULL: all rows. */
 static int print_columns(const struct screen *screen, struct sonde_history *history,
-			 const struct sonde_rows *rows, size_t nr_rows, const bool *shown)
+			 const struct sonde_rows *rows, size_t nr_rows, const char *const *keys,
+			 const bool *shown)
 {
 	const struct sonde_table *a = sonde_rows_table(rows);
 	struct table *t = table_new(screen);
@@ -392,9 +412,25 @@ static int print_columns(const struct screen *screen, struct sonde_history *hist
 				     : wraps(history, rows, c, nr_rows) ? TABLE_WRAP
 									: 0);
 	}
-	for (size_t row = 0; row < nr_rows; row++)
-		print_row(t, history, rows, row, shown);
+	for (size_t row = 0; row < nr_rows; row++) {
+		if (!keys || tells(history, rows, row, keys, shown))
+			print_row(t, history, rows, row, shown);
+	}
 	return table_print(t);
+}
+
+/* Below a table: its other columns. */
+static int go_on(const struct screen *screen, struct sonde_history *history,
+		 const struct sonde_rows *rows, size_t nr_rows, const bool *shown)
+{
+	const char *const *keys = keys_of(sonde_rows_table(rows));
+	size_t nr = 0;
+
+	for (size_t row = 0; row < nr_rows; row++)
+		nr += tells(history, rows, row, keys, shown);
+	fputs(nr < nr_rows ? "... the same rows, where these are not 0:\n" : "... the same rows:\n",
+	      screen->out);
+	return print_columns(screen, history, rows, nr_rows, keys, shown);
 }
 
 /* After a table of the columns @shown of @wanted: which are left for one below it.  False when none
@@ -462,18 +498,16 @@ int rows_print(const struct screen *screen, struct sonde_history *history,
 	for (unsigned c = 0; c < a->nr_columns; c++) {
 		const struct sonde_column *column = &a->columns[c];
 
-		wanted[c] = shown[c] =
-			!is_hidden(view, column->name) &&
-			(view->keep_empty || !is_empty(history, rows, c, column->type));
+		wanted[c] = shown[c] = !is_hidden(view, column->name) &&
+				       (view->keep_empty || !is_empty(history, rows, c));
 	}
 	fit_columns(history, rows, show, screen->width, shown, left_out, sizeof(left_out));
 	screen_title(screen, a->title);
-	ret = print_columns(screen, history, rows, show, shown);
+	ret = print_columns(screen, history, rows, show, NULL, shown);
 	add_shown(a, shown, printed);
 	while (!ret && take_rest(history, rows, show, screen->width, wanted, shown, left_out,
 				 sizeof(left_out))) {
-		fputs("... the same rows:\n", screen->out);
-		ret = print_columns(screen, history, rows, show, shown);
+		ret = go_on(screen, history, rows, show, shown);
 		add_shown(a, shown, printed);
 	}
 	if (show < nr)

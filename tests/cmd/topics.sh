@@ -198,6 +198,13 @@ run 0 "$sonde" report io "$scratch/alone.sonde"
 not_says out "-0.000000001"
 says out "the VM's own block events: record it, too, with --for io"
 
+# Of the columns below a table no row is told that has nothing there.
+"$sonde" analyze -q samples/boot -o "$scratch/levels.sonde"
+COLUMNS=110 run 0 "$sonde" report boot "$scratch/levels.sonde"
+sed -n '/^\.\.\. the same rows, where these are not 0:/,/^(/p' "$scratch/out" | grep -c '^vm-boot .* [1-9][0-9.]* [mu]s$' >"$scratch/told" || true
+[ "$(cat "$scratch/told")" = 2 ] || fail "stages with doubt: $(cat "$scratch/told")"
+[ "$(grep -c '^vm-boot  kernel: pure ' "$scratch/out")" = 1 ] || fail "a stage without doubt"
+
 dir=$(shared_set lab-boot-ftrace) || { echo "$dir"; exit 77; }
 "$sonde" analyze -q "$dir"/L0/trace.dat "$dir"/L1/trace.dat -o "$scratch/boot.sonde"
 run 0 "$sonde" report boot "$scratch/boot.sonde" --format json
