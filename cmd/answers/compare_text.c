@@ -370,6 +370,23 @@ static void print_rest(const struct invocation *inv, const struct comparison *p,
 			"machines is compared.\n");
 }
 
+/* What is missing, once where it is one window of one file. */
+static void print_missing(const struct invocation *inv, const struct comparison *p)
+{
+	char files[2][128];
+	bool same = p->begin[0] == p->begin[1] && p->end[0] == p->end[1];
+
+	for (unsigned i = 0; i < 2; i++)
+		sonde_history_file_id(p->histories[i], files[i], sizeof(files[i]));
+	same &= !strcmp(files[0], files[1]);
+	for (unsigned i = same; i < 2; i++)
+		missing_print_of(inv,
+				 same ? "both: "
+				 : i  ? "after: "
+				      : "before: ",
+				 p->histories[i], p->begin[i], p->end[i]);
+}
+
 void comparison_print(const struct invocation *inv, const struct comparison *p, uint64_t top)
 {
 	char length[2][UNIT_TEXT];
@@ -387,9 +404,7 @@ void comparison_print(const struct invocation *inv, const struct comparison *p, 
 			    sonde_history_ticks_are_ns(p->histories[i]));
 	fprintf(inv->screen.out, "%s of %s, against %s of %s before\n", length[1], inv->operands[1],
 		length[0], inv->operands[0]);
-	for (unsigned i = 0; i < 2; i++)
-		missing_print_of(inv, i ? "after: " : "before: ", p->histories[i], p->begin[i],
-				 p->end[i]);
+	print_missing(inv, p);
 	print_matches(inv, p);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		uint64_t most = kinds[i].proven ? TOP_DEFAULT : TOP_UNPROVEN_DEFAULT;

@@ -21,7 +21,8 @@ static void note_damage(const struct history_damage *d, void *data)
 		f->first = *d;
 }
 
-static void tell_of(const struct invocation *inv, const char *path)
+/* Whether there was something to tell. */
+static bool tell_of(const struct invocation *inv, const char *path)
 {
 	char begin[UNIT_TEXT], end[UNIT_TEXT], more[UNIT_TEXT + 20] = "";
 	struct found f = {.nr = 0};
@@ -31,12 +32,12 @@ static void tell_of(const struct invocation *inv, const char *path)
 
 	if (stat(path, &st) || !S_ISREG(st.st_mode) || !history_probe(path) ||
 	    history_open(&h, path, NULL))
-		return; /* why it does not open has been said */
+		return false; /* why it does not open has been said */
 	is_ns = history_ticks_are_ns(h);
 	history_verify(h, note_damage, &f);
 	history_close(h);
 	if (!f.nr)
-		return;
+		return false;
 	if (f.nr > 1)
 		snprintf(more, sizeof(more), ", and %d more of its parts", f.nr - 1);
 	if (f.first.what)
@@ -48,22 +49,46 @@ static void tell_of(const struct invocation *inv, const char *path)
 	else
 		complain(inv, EXIT_FAILED, "%s is damaged from offset %" PRIu64 " on", path,
 			 f.first.offset_bytes);
-	complain(inv, EXIT_FAILED,
-		 "times away from damage may still be asked for; for the rest analyse the traces "
-		 "again (sonde check lists where it is damaged)");
+	return true;
+}
+
+/* One file may have several names. */
+static bool is_one_of(char *const *paths, int nr, const char *path)
+{
+	struct stat st, other;
+
+	for (int i = 0; i < nr && !stat(path, &st); i++) {
+		if (!stat(paths[i], &other) && st.st_dev == other.st_dev &&
+		    st.st_ino == other.st_ino)
+			return true;
+	}
+	return false;
+}
+
+/* The only history here, which commands read that are given none. */
+static bool tell_of_the_only(const struct invocation *inv)
+{
+	glob_t here = {0};
+	bool told = false;
+
+	if (!glob("*.sonde", 0, NULL, &here) && here.gl_pathc == 1)
+		told = tell_of(inv, here.gl_pathv[0]);
+	globfree(&here);
+	return told;
 }
 
 void damage_tell(const struct invocation *inv)
 {
-	glob_t here = {0};
+	bool told = inv->common.input && tell_of(inv, inv->common.input);
 
-	if (inv->common.input)
-		tell_of(inv, inv->common.input);
-	for (int i = 0; i < inv->nr_operands; i++)
-		tell_of(inv, inv->operands[i]);
-	if (inv->common.input || inv->nr_operands || !(inv->command->common & COMMON_INPUT))
-		return;
-	if (!glob("*.sonde", 0, NULL, &here) && here.gl_pathc == 1)
-		tell_of(inv, here.gl_pathv[0]);
-	globfree(&here);
+	for (int i = 0; i < inv->nr_operands; i++) {
+		if (!is_one_of(inv->operands, i, inv->operands[i]))
+			told |= tell_of(inv, inv->operands[i]);
+	}
+	if (!inv->common.input && !inv->nr_operands && inv->command->common & COMMON_INPUT)
+		told = tell_of_the_only(inv);
+	if (told)
+		complain(inv, EXIT_FAILED,
+			 "times away from damage may still be asked for; for the rest analyse the "
+			 "traces again (sonde check lists where it is damaged)");
 }

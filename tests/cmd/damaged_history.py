@@ -57,6 +57,14 @@ def main():
                     done = ask(words, history)
                     lib.check(done.returncode == 1 and f"is damaged at offset {at}: changes" in done.stderr
                               and "analyse the traces again" in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+                # A file that is asked for twice is told of once, whatever its name.
+                link = history.with_name("link.sonde")
+                link.unlink(missing_ok=True)
+                link.symlink_to(history)
+                for other in (history, link):
+                    done = ask(["compare", history], other)
+                    lib.check(done.returncode == 1 and done.stderr.count("is damaged at") == 1
+                              and done.stderr.count("analyse the traces again") == 1, done.stderr)
             if kind in (NAMES, INDEX):
                 hurt(at, length)
                 done = ask(["report"], history)
