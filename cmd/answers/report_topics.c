@@ -70,7 +70,7 @@ const struct topic topics[] = {
 	 .about = "how VMs started",
 	 .nothing = "no VM was started",
 	 .sections = {{.name = "boot", .hide = PHASE_HIDE, .explain = PHASE_EXPLAIN, .whole = true},
-		      {.name = "initcall", .hide = {"thread"}, .explain = {"share"}}},
+		      {.name = "initcall", .hide = {"thread"}, .explain = {"share", "note"}}},
 	 .drawn = "boot",
 	 .is_phases = true},
 	{.name = "shutdown",
