@@ -86,6 +86,15 @@ static int no_parent(const struct candidate *list, unsigned nr, unsigned child, 
 		list[child].in->parent, list[child].name, *names ? names : "no others");
 }
 
+/* Whose word it is that it runs there. */
+static void say_told(struct candidate *c)
+{
+	snprintf(c->evidence, sizeof(c->evidence), "%s",
+		 c->in->because	   ? c->in->because
+		 : c->in->recorded ? "recorded through that machine"
+				   : "given by the user");
+}
+
 static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct error *err)
 {
 	const char *wanted = list[i].in->parent;
@@ -93,10 +102,7 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 	if (!wanted)
 		return 0;
 	list[i].told = true;
-	snprintf(list[i].evidence, sizeof(list[i].evidence), "%s",
-		 list[i].in->because	? list[i].in->because
-		 : list[i].in->recorded ? "recorded through that machine"
-					: "given by the user");
+	say_told(&list[i]);
 	if (!strcmp(wanted, "-")) {
 		list[i].parent = PARENT_NONE;
 		return 0;
@@ -380,7 +386,17 @@ static unsigned depth_of(const struct candidate *list, unsigned nr, unsigned i)
 	return depth;
 }
 
-/* What its UUID said does not count against the thread that it was found in. */
+/* What led to its VM, where no thread did. */
+static const char *how_known(const struct candidate *c)
+{
+	if (c->vm->trace_id)
+		return "trace-cmd recorded it as";
+	if (c->proven)
+		return "its UUID is that of";
+	return c->in->vm_pid > 0 ? "it was recorded as" : "its name is that of";
+}
+
+/* What its UUID, or its name, said does not count against the thread that it was found in. */
 static void doubt_vm(struct candidate *c, const struct candidate *parent, struct problems *problems)
 {
 	const struct declared_vm *vm = declared_vm_of_thread(parent->declared, c->fit.tid);
@@ -388,12 +404,14 @@ static void doubt_vm(struct candidate *c, const struct candidate *parent, struct
 	if (!c->vm || !vm || declared_same_vm(c->vm, vm))
 		return;
 	problems_add(problems,
-		     "%s: its UUID is that of a VM of %s, process %d, but it is active only while "
-		     "process %d runs a guest; that counts",
-		     c->name, parent->name, c->vm->pid, vm->pid);
+		     "%s: %s a VM of %s, process %d, but it is active only while process %d runs a "
+		     "guest; that counts",
+		     c->name, how_known(c), parent->name, c->vm->pid, vm->pid);
 	c->vm = vm;
 	c->proven = false;
 	c->exact = false;
+	if (c->told)
+		say_told(c);
 }
 
 static bool runs_nested(const struct sample *s)

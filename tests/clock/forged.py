@@ -25,7 +25,7 @@ event {{ name = "kvm_x86_hypercall"; id = 22; stream_id = 0; fields := struct {{
 event {{ name = "lttng_logger"; id = 23; stream_id = 0; fields := struct {{ string _msg; }}; }};
 """
 VMMCALL, HLT = 0x81, 0x78
-clocks = {}  # of the machines of the run that fused() made last
+clocks, found_by = {}, {}  # of the machines of the run that fused() made last; found_by: the evidence
 
 
 def call(t, kind, number, *start):
@@ -80,6 +80,8 @@ def fused(folder, *traces):
     threads = {(c["machine"]): c["host_tid"] for c in rows("cpus") if c["host_tid"] is not None}
     clocks.clear()
     clocks.update({c["machine"]: (c["method"], c["bound"]) for c in rows("clocks")})
+    found_by.clear()
+    found_by.update({m["name"]: m["evidence"] for m in rows("machines")})
     return threads, " ".join(row["text"] for row in rows("problems"))
 
 
@@ -106,6 +108,9 @@ def main():
         with_calls, without = write(folder, "false-b", start + b), write(folder, "mute-b", start + own_b)
         check("its UUID is its neighbour's", fused(folder, listed, with_calls), {"false-b": 200}, "made its hypercalls")
         check("... and it made no calls", fused(folder, listed, without), {"mute-b": 200}, "it is active only while")
+        check("... in a host that the user names", fused(folder, listed, without, "--parent", "mute-b=host"), {"mute-b": 200},
+              "it is active only while")
+        lib.check(found_by["mute-b"].startswith("given by the user"), f"what was refuted is no evidence: {found_by}")
 
         copy = write(folder, "copied", sorted(own_b + calls_a))
         for host in (listed, plain):
