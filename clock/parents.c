@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock/exact.h"
+#include "clock/names.h"
 #include "clock/bounds/rates.h"
 #include "clock/readings.h"
 #include "clock/bounds/tsc.h"
@@ -25,48 +26,6 @@ static uint64_t pairs_of(const struct candidate *list, unsigned i, unsigned k)
 	else if (c->in->vm_pid > 0)
 		guest.vm = declared_vm_of_process(parent->declared, c->in->vm_pid);
 	return pairs_count(parent->calls, &guest);
-}
-
-static bool name_taken(const struct candidate *list, unsigned nr, unsigned by, const char *name)
-{
-	for (unsigned i = 0; i < nr; i++) {
-		if (i != by && !strcmp(list[i].name, name))
-			return true;
-	}
-	return false;
-}
-
-/* The user's name, else the host's, else "machine"; a number behind it when that is taken. */
-static void choose_name(struct candidate *list, unsigned nr, unsigned i)
-{
-	const char *wanted = list[i].in->name;
-	char base[56];
-
-	if (!wanted || !*wanted)
-		wanted = list[i].sample->trace->hostname;
-	if (!*wanted)
-		wanted = list[i].declared->hostname;
-	if (!*wanted || !strcmp(wanted, "(none)")) /* a kernel that was never given a name */
-		wanted = "machine";
-	snprintf(base, sizeof(base), "%.55s", wanted);
-	for (char *p = base; *p; p++) {
-		if (*p == '/')
-			*p = '_'; /* names become parts of paths */
-	}
-	snprintf(list[i].name, sizeof(list[i].name), "%s", base);
-	for (unsigned n = 2; name_taken(list, nr, i, list[i].name); n++)
-		snprintf(list[i].name, sizeof(list[i].name), "%s-%u", base, n);
-}
-
-/* A host name yields to the name that the user gave another machine. */
-static void choose_names(struct candidate *list, unsigned nr)
-{
-	for (unsigned pass = 0; pass < 2; pass++) {
-		for (unsigned i = 0; i < nr; i++) {
-			if (list[i].in->named == (pass == 0))
-				choose_name(list, nr, i);
-		}
-	}
 }
 
 static int no_parent(const struct candidate *list, unsigned nr, unsigned child, struct error *err)
@@ -95,6 +54,12 @@ static void say_told(struct candidate *c)
 				   : "given by the user");
 }
 
+static bool is_told_parent(const struct topology_input *child, const struct candidate *parent)
+{
+	return child->host ? parent->in->trace == child->host
+			   : !strcmp(parent->name, child->parent);
+}
+
 static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct error *err)
 {
 	const char *wanted = list[i].in->parent;
@@ -108,7 +73,7 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 		return 0;
 	}
 	for (unsigned k = 0; k < nr; k++) {
-		if (k != i && !strcmp(list[k].name, wanted)) {
+		if (k != i && is_told_parent(list[i].in, &list[k])) {
 			list[i].parent = (int)k;
 			return 0;
 		}
@@ -607,7 +572,7 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 		if (call_index_make(&list[i].calls, &samples[i]))
 			return fail(err, -ENOMEM, "out of memory");
 	}
-	choose_names(list, nr);
+	names_choose(list, nr);
 	for (unsigned i = 0; i < nr && ret == 0; i++)
 		ret = told_parent(list, nr, i, err);
 	for (unsigned i = 0; i < nr && ret == 0; i++)

@@ -11,6 +11,7 @@
 #include "clock/align.h"
 #include "clock/given_offset.h"
 #include "clock/homes.h"
+#include "clock/names.h"
 #include "clock/parents.h"
 #include "clock/reference.h"
 #include "clock/survey.h"
@@ -45,6 +46,8 @@ struct search {
 	bool *carries_blocks; /* owned, [nr] */
 	bool *makes_calls;    /* owned, [nr] */
 	struct moments moments;
+	struct topology_input *called; /* owned, [nr]: @in with names that are settled */
+	char (*names)[MACHINE_NAME];   /* owned, [nr]: in the order of the machines then */
 };
 
 static void release_apart(struct topology *t)
@@ -361,6 +364,48 @@ static int find(struct pass *p, struct search *s, struct error *err)
 	return whole(p, s, err);
 }
 
+/* All names, and parents that were told by name, become what @p found. */
+static void pin_names(struct search *s, const struct pass *p)
+{
+	for (unsigned i = 0; i < s->nr; i++) {
+		const struct candidate *c = &p->list[p->order[i]];
+		struct topology_input *in = &s->called[p->order[i]];
+
+		*in = *c->in;
+		in->name = s->names[i];
+		in->named = true;
+		if (c->told && c->parent >= 0)
+			in->host = p->list[c->parent].in->trace;
+	}
+	s->in = s->called;
+}
+
+/* Where host names contradict the hosts' lists, begins anew with names that do not: they stand in
+ * what was said of each other machine. */
+static int settle_names(struct pass *p, struct search *s, struct error *err)
+{
+	struct problems found = {0};
+	int ret;
+
+	s->called = calloc(s->nr, sizeof(*s->called));
+	s->names = calloc(s->nr, sizeof(*s->names));
+	if (!s->called || !s->names)
+		return fail(err, -ENOMEM, "out of memory");
+	ret = names_settle(s->names, p->placed, s->nr, &found);
+	if (ret > 0) {
+		pin_names(s, p);
+		moments_release(&s->moments);
+		pass_release(p);
+		ret = find(p, s, err);
+	} else if (ret < 0) {
+		fail(err, ret, "out of memory");
+	}
+	for (unsigned i = 0; i < found.nr; i++)
+		problems_add(&p->t.problems, "%s", found.list[i].text);
+	problems_release(&found);
+	return ret;
+}
+
 static bool is_listed(const struct declared *list, unsigned nr, unsigned i)
 {
 	for (unsigned k = 0; k < nr; k++) {
@@ -425,6 +470,8 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	ret = read_declared(&s, err);
 	if (ret == 0)
 		ret = find(&p, &s, err);
+	if (ret == 0 && nr > 1)
+		ret = settle_names(&p, &s, err);
 	out->apart = p.t.apart;
 	out->nr_apart = p.t.nr_apart;
 	p.t.apart = NULL;
@@ -445,6 +492,8 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	pass_release(&p);
 	moments_release(&s.moments);
 	release_declared(&s);
+	free(s.called);
+	free(s.names);
 	free(s.carries_blocks);
 	free(s.makes_calls);
 	return ret;

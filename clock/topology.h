@@ -63,10 +63,12 @@ struct topology {
 
 struct topology_input {
 	struct trace *trace;
-	const char *name;   /* NULL: find out */
-	bool named;	    /* @name is the user's word: no other has it */
-	const char *parent; /* name of the parent, "-" for L0, NULL: find out */
-	bool recorded;	    /* @parent is the recorder's word, not the user's */
+	const char *name;	  /* NULL: find out */
+	bool named;		  /* @name is the user's word: no other has it */
+	bool guessed;		  /* ... is but what an earlier search found */
+	const char *parent;	  /* name of the parent, "-" for L0, NULL: find out */
+	const struct trace *host; /* the parent's trace, where @parent is known by that */
+	bool recorded;		  /* @parent is the recorder's word, not the user's */
 	int vm_pid; /* the process of the parent that it is, as the recorder says; 0 unknown */
 	const char *because; /* how @parent is known, in words; NULL: the user or the recorder says
 				so */

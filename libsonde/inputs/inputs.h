@@ -24,7 +24,7 @@ struct inputs_left_out {
 
 /* A guest whose trace was found within its host's (libsonde/inputs/within.h). */
 struct inputs_origin {
-	const struct trace *trace;
+	const struct trace *trace, *host; /* NULL: the host has none */
 	char name[64], parent[64], because[200];
 };
 

@@ -125,6 +125,7 @@ static int leave_out(struct placing *p, struct trace *t, const struct topology_a
 static int pin_names(struct placing *p, const struct topology_apart *apart, unsigned nr)
 {
 	for (unsigned i = 0; i < nr; i++) {
+		p->list[i].guessed |= !p->list[i].name;
 		p->list[i].name = arena_strndup(&p->names, apart[i].name, strlen(apart[i].name));
 		if (!p->list[i].name)
 			return -ENOMEM;

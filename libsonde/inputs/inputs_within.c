@@ -162,7 +162,7 @@ static int take_guests(struct inputs *in, struct within *found, unsigned host, s
 				? machine_in(&in->topology, (int)host, found->list[i].tid)
 				: &in->topology.machines[host];
 
-		*o = (struct inputs_origin){.trace = found->list[i].trace};
+		*o = (struct inputs_origin){.trace = found->list[i].trace, .host = parent->trace};
 		memcpy(o->name, found->list[i].name, sizeof(o->name));
 		memcpy(o->because, found->list[i].because, sizeof(o->because));
 		snprintf(o->parent, sizeof(o->parent), "%s", parent->name);
@@ -222,6 +222,7 @@ void inputs_apply_origins(struct topology_input *list, unsigned nr, const struct
 				continue;
 			list[i].name = *origin->name ? origin->name : NULL;
 			list[i].parent = origin->parent;
+			list[i].host = origin->host;
 			list[i].because = origin->because;
 		}
 	}

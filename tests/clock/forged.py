@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A guest's trace lies about who it is, and takes nothing of its neighbour: it has the neighbour's UUID, or claims the neighbour's
-hypercalls, or to be its host's or its neighbour's kernel.  Two VMs of a host, each with a vCPU, which run at times of their own; what the host saw says whose thread is whose."""
+"""A guest's trace lies about who it is, and takes nothing of its neighbour: it has the neighbour's UUID or name, or claims the
+neighbour's hypercalls, or to be its host's or its neighbour's kernel.  Two VMs of a host, each with a vCPU, which run at times of their own; what the host saw says whose thread is whose."""
 import json
 import random
 import struct
@@ -120,6 +120,32 @@ def main():
         for host in (listed, plain):
             check("... and does nothing else", fused(folder, host, true_a, bare), {"true-a": None, "bare": None}, "nobody knows")
         claims_a_kernel(folder, (host_a, host_b), (a, b))
+        claims_a_name(folder, listed, plain, (a, b))
+
+
+def claims_a_name(folder, listed, plain, guests):
+    """A host name is its machine's own word: against it stand the user's, the host's name, and what the host's list has."""
+    def guest(vm, name):
+        at = folder / f"named-{vm}"
+        return at / name if (at / name).exists() else write(at, name, guests[vm])
+
+    def named(what, traces, wanted, words="", all_of=()):
+        for order in (traces, traces[::-1]):
+            check(what, fused(folder, *order), wanted, words)
+            lib.check(not all_of or set(found_by) == set(all_of), f"{what}: machines are {sorted(found_by)}")
+
+    said = "vm-a: its trace says that its host name is {}, but host lists it as vm-a"
+    named("its name is its neighbour's", (listed, guest(0, "vm-b")), {"vm-a": 100, "vm-b": 200}, said.format("vm-b"), ("host", "vm-a", "vm-b"))
+    named("... which has a trace", (listed, guest(0, "vm-b"), guest(1, "vm-b")), {"vm-a": 100, "vm-b": 200}, said.format("vm-b"))
+    named("... and another host name", (listed, guest(0, "vm-b"), guest(1, "web")), {"vm-a": 100, "web": 200}, said.format("vm-b"))
+    named("its name is its host's", (listed, guest(0, "host")), {"vm-a": 100}, said.format("host"), ("host", "vm-a", "vm-b"))
+    named("... which has no list", (plain, guest(0, "plain"), guest(1, "web")), {"plain-2": 100, "web": 200}, "", ("plain", "plain-2", "web"))
+    named("two have one host name", (listed, guest(0, "web"), guest(1, "web")), {"vm-a": 100, "vm-b": 200}, said.format("web"))
+    named("they have each other's", (listed, guest(0, "vm-b"), guest(1, "vm-a")), {"vm-a": 100, "vm-b": 200}, said.format("vm-b"))
+    named("nobody else has it", (listed, guest(0, "web")), {"web": 100, "vm-b": 200}, "", ("host", "web", "vm-b"))
+    liar = guest(0, "vm-b")
+    check("the user calls it so", fused(folder, listed, liar, "--guest", f"vm-b={liar}"), {"vm-b": 100})
+    check("the user says where it runs", fused(folder, listed, liar, "--parent", "vm-b=host"), {"vm-a": 100}, said.format("vm-b"))
 
 
 def claims_a_kernel(folder, hosts, guests):
