@@ -350,12 +350,12 @@ int perf_file_open(struct perf *p, struct error *err)
 	ret = mapfile_open(&p->map, p->trace->path, err);
 	if (!ret)
 		ret = read_header(p, err);
+	if (!ret)
+		ret = formats_read(p, err);
 	if (!ret && (p->compressed || p->directory))
 		ret = perf_join(p, err);
 	else if (!ret && perf_part_add(p, &(struct perf_part){.end = p->end, .at = p->begin}))
 		ret = no_memory(p, err);
-	if (!ret)
-		ret = formats_read(p, err);
 	if (ret)
 		return ret;
 	if (!perf_attrs_sound(&p->attrs))

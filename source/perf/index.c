@@ -175,19 +175,9 @@ static bool is_misplaced(const struct walk *w, const struct perf_cpu *c, uint64_
 	return c->nr && c->holes != w->x->holes && time < c->max;
 }
 
-/* False: that is not known. */
 static bool find_level(const struct walk *w, const struct perf_record *r, enum perf_level *level)
 {
-	const struct perf_attr *a = perf_sample_attr(&w->p->attrs, r);
-	const struct dat_record_form *form = &w->p->events.form;
-	const uint8_t *raw;
-	uint32_t len;
-
-	if (a->type != PERF_TYPE_TRACEPOINT || a->backward || !form->flags_offset ||
-	    !perf_sample_raw(a, r, &raw, &len) || len < form->common_len)
-		return false;
-	*level = perf_level_of(raw[form->flags_offset]);
-	return true;
+	return perf_level_find(&w->p->attrs, &w->p->events.form, r, level);
 }
 
 /* perf may copy a part of a buffer twice: the record is there already, behind the one that the last

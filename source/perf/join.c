@@ -111,6 +111,20 @@ static bool next_record(struct join *j)
 	return type && type <= RECORD_TYPES_MAX && j->size >= RECORD_HEAD_BYTES && j->size % 8 == 0;
 }
 
+static bool stands_here(struct join *j, const struct perf_record *r, const struct perf_place *place)
+{
+	struct perf_part_sample s = {j->record, j->size, place, NULL};
+	enum perf_level level;
+	int ret;
+
+	if (place && perf_level_find(&j->p->attrs, &j->p->events.form, r, &level))
+		s.level = &level;
+	ret = perf_parts_sample(&j->parts, &s);
+	if (ret < 0)
+		j->failed = ret;
+	return ret > 0;
+}
+
 static bool is_sound(struct join *j)
 {
 	const struct perf_attrs *attrs = &j->p->attrs;
@@ -123,11 +137,10 @@ static bool is_sound(struct join *j)
 	if (r.type != RECORD_SAMPLE)
 		return !j->described || !perf_record_was_sample(attrs, &r);
 	if (!j->described)
-		return perf_parts_sample(&j->parts, NULL);
+		return stands_here(j, &r, NULL);
 	state = perf_sample_place(attrs, &r, &place);
 	return state != PERF_SAMPLE_DAMAGED &&
-	       perf_parts_sample(&j->parts,
-				 state == PERF_SAMPLE_SOUND && j->in_order ? &place : NULL);
+	       stands_here(j, &r, state == PERF_SAMPLE_SOUND && j->in_order ? &place : NULL);
 }
 
 /* Whether @len bytes that were unpacked, and end at @end, go on as records do. */

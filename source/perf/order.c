@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/perf/order.h"
 
+#include <linux/perf_event.h>
+
 /* linux/include/linux/trace_events.h */
 #define FLAG_HARDIRQ 0x08
 #define FLAG_SOFTIRQ 0x10
@@ -13,6 +15,20 @@ enum perf_level perf_level_of(uint8_t flags)
 	if (flags & FLAG_HARDIRQ)
 		return PERF_HARDIRQ;
 	return flags & FLAG_SOFTIRQ ? PERF_SOFTIRQ : PERF_TASK;
+}
+
+bool perf_level_find(const struct perf_attrs *attrs, const struct dat_record_form *form,
+		     const struct perf_record *r, enum perf_level *out)
+{
+	const struct perf_attr *a = perf_sample_attr(attrs, r);
+	const uint8_t *raw;
+	uint32_t len;
+
+	if (a->type != PERF_TYPE_TRACEPOINT || a->backward || !form->flags_offset ||
+	    !perf_sample_raw(a, r, &raw, &len) || len < form->common_len)
+		return false;
+	*out = perf_level_of(raw[form->flags_offset]);
+	return true;
 }
 
 bool perf_order_breaks(const struct perf_order *o, enum perf_level level, uint64_t time)

@@ -2,7 +2,8 @@
 #ifndef SOURCE_PERF_ORDER_H
 #define SOURCE_PERF_ORDER_H
 
-#include "base/types.h"
+#include "source/dat/events.h"
+#include "source/perf/record.h"
 
 /*
  * In which order a CPU's ring buffer has its records.  Each takes its time first and its place then.
@@ -32,6 +33,10 @@ struct perf_order {
 
 /* Of a tracepoint's own record: its common_flags. */
 enum perf_level perf_level_of(uint8_t flags);
+
+/* Of a sample of a known event; false: that is not known, or its buffer has no such order. */
+bool perf_level_find(const struct perf_attrs *attrs, const struct dat_record_form *form,
+		     const struct perf_record *r, enum perf_level *out);
 
 bool perf_order_breaks(const struct perf_order *o, enum perf_level level, uint64_t time);
 void perf_order_take(struct perf_order *o, enum perf_level level, uint64_t time);

@@ -205,8 +205,20 @@ def check_other_place(file, folder):
         lib.check(sum(got.values()) == sum(read(parts[:71 + nr - BACK]).values()), f"{nr} parts twice: {sum(got.values())} events")
     # What is made of others' bytes shows as late as five parts behind where that begins, or only in times that go back.
     for damaged in (parts[:40] + parts[42:], parts[:43] + parts[45:], parts[:68] + parts[70:], parts[:77] + parts[82:],
-                    *(parts[:at] + parts[at + 2:at + 4] + parts[at:at + 2] + parts[at + 4:] for at in (43, 56, 70, 71))):
+                    *(parts[:at] + parts[at + 2:at + 4] + parts[at:at + 2] + parts[at + 4:] for at in (42, 43, 56, 70, 71))):
         lib.check(not (wrong := read(damaged) - whole), f"{len(damaged)} parts: {list(wrong.elements())[:3]}")
+
+
+def check_copied(file, folder):
+    """What perf copied twice from a buffer is there twice, and goes back in time: nothing is damaged."""
+    others, cpus = file.split()
+    packed_one, plain = folder / "copied", folder / "copied, plain"
+    places = list(record_places(cpus[1]))
+    copied = cpus[1][:places[400]] + cpus[1][places[370]:]
+    file.write(packed_one, others + in_records(flushed(in_turn([cpus[0], copied]))), features=ZSTD_FEATURE)
+    file.write(plain, others + cpus[0] + copied)
+    lib.check(events(packed_one) == events(plain), "what is there twice is read as in a plain file")
+    lib.check("compressed records are damaged" not in (done := checked(packed_one)).stdout, done.stdout)
 
 
 def check_expansion(file, folder):
@@ -296,6 +308,7 @@ def main():
         check_pipe(paths)
         check_silent_damage(file, folder)
         check_other_place(file, folder)
+        check_copied(file, folder)
         check_expansion_of_one(file, folder)
         check_expansion(file, folder)
         check_missing(file, paths, folder)
