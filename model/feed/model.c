@@ -72,7 +72,6 @@ static void release(struct model *m)
 	map_release(&m->wakeups);
 	strings_release(&m->names);
 	map_release(&m->by_inum);
-	map_release(&m->throttled);
 	map_release(&m->by_cgroup);
 	map_release(&m->by_cgroup_path);
 	map_release(&m->by_listed);

@@ -348,6 +348,7 @@ void machines_release(struct model *m)
 	for (uint32_t i = 0; i < m->nr_machines; i++) {
 		free(m->machines[i]->cpus);
 		free(m->machines[i]->syscall_ids);
+		map_release(&m->machines[i]->throttled);
 	}
 	free(m->machines);
 	free(m->cpus);

@@ -62,11 +62,9 @@ static enum why_off why(const struct cpu *cpu, const struct event *e)
 void preempt_vcpu(struct cpu *cpu, const struct event *e)
 {
 	const struct machine_state *mc = cpu->machine;
-	struct cpu *vcpu = cpu->thread->vcpu;
 	enum why_off off = why(cpu, e);
 
-	model_set(cpu->machine->model, vcpu->why_off, off);
-	vcpu->lost_for = off;
+	throttle_why(cpu->thread, off);
 	cpu->thread->queued_on = cpu->number;
 	peers_put(cpu->thread, PEERS_QUEUE, cpu->number);
 	cpu->lost_by = off == OFF_QUOTA || mc->sees_throttles ? NULL : cpu->thread;
@@ -75,13 +73,12 @@ void preempt_vcpu(struct cpu *cpu, const struct event *e)
 /* The CPU has nothing more to run, and yet a vCPU's thread that was preempted here stays off. */
 void preempt_idle(struct cpu *cpu)
 {
-	const struct thread *th = cpu->lost_by;
+	struct thread *th = cpu->lost_by;
 
 	cpu->lost_by = NULL;
 	if (th->state != THREAD_RUNNABLE || th->on || th->last_on != cpu || !th->vcpu)
 		return;
-	th->vcpu->lost_for = OFF_QUOTA;
-	model_set(cpu->machine->model, th->vcpu->why_off, OFF_QUOTA);
+	throttle_why(th, OFF_QUOTA);
 }
 
 /* It waits for another CPU now. */

@@ -19,16 +19,16 @@ static bool is_cpu(int64_t cpu)
 
 bool throttle_holds(const struct thread *th, int cpu)
 {
-	struct model *m = th->machine->model;
+	struct machine_state *mc = th->machine;
 	uint32_t cgroup = th->cgroup;
 
-	if (!th->machine->nr_throttled || !is_cpu(cpu))
+	if (!mc->throttled.nr || !is_cpu(cpu))
 		return false;
 	/* One without a share of its own counts as the one that it is in. */
 	for (unsigned depth = 0; cgroup && depth < DEPTH_MAX; depth++) {
-		if (map_get(&m->throttled, throttle_key(cgroup, cpu)))
+		if (map_get(&mc->throttled, throttle_key(cgroup, cpu)))
 			return true;
-		cgroup = cgroup_above(m, cgroup);
+		cgroup = cgroup_above(mc->model, cgroup);
 	}
 	return false;
 }
@@ -39,15 +39,28 @@ static void set_why(struct cpu *vcpu, enum why_off why)
 	model_set(vcpu->machine->model, vcpu->why_off, why);
 }
 
+void throttle_why(struct thread *th, enum why_off why)
+{
+	struct machine_state *mc = th->machine;
+	struct cpu *vcpu = th->vcpu;
+
+	set_why(vcpu, why);
+	if (why != OFF_THROTTLED || vcpu->was_throttled)
+		return;
+	vcpu->was_throttled = true;
+	vcpu->next_throttled = mc->vcpus_throttled;
+	mc->vcpus_throttled = vcpu;
+}
+
 /* Sets why a thread that can run does not, as far as quotas go. */
 static void show(struct thread *th)
 {
 	bool held = throttle_holds(th, th->queued_on);
 
 	if (held && th->vcpu->lost_for != OFF_THROTTLED)
-		set_why(th->vcpu, OFF_THROTTLED);
+		throttle_why(th, OFF_THROTTLED);
 	else if (!held && th->vcpu->lost_for == OFF_THROTTLED)
-		set_why(th->vcpu, OFF_READY);
+		throttle_why(th, OFF_READY);
 }
 
 void throttle_queued(struct thread *th, int64_t cpu)
@@ -64,7 +77,7 @@ void throttle_queued(struct thread *th, int64_t cpu)
  * throttled while others go on. */
 static void count(struct machine_state *mc, uint32_t cgroup, int cpu, bool throttled)
 {
-	struct map *map = &mc->model->throttled;
+	struct map *map = &mc->throttled;
 	uint64_t key = throttle_key(cgroup, cpu);
 	const uint32_t *now = map_get(map, key);
 
@@ -72,15 +85,10 @@ static void count(struct machine_state *mc, uint32_t cgroup, int cpu, bool throt
 		return; /* it was so before the trace began */
 	if (throttled && now && *now == UINT32_MAX)
 		return;
-	if (!throttled && *now == 1) {
+	if (!throttled && *now == 1)
 		map_del(map, key);
-		mc->nr_throttled--;
-		return;
-	}
-	if (map_put(map, key, throttled ? (now ? *now + 1 : 1) : *now - 1))
-		model_no_memory(mc->model);
-	else if (!now)
-		mc->nr_throttled++;
+	else
+		model_put(mc->model, map, key, throttled ? (now ? *now + 1 : 1) : *now - 1);
 }
 
 bool throttle_is_told(const struct trace *trace)
@@ -116,26 +124,13 @@ void throttle_event(struct machine_state *mc, const struct event *e)
 
 void throttle_forget(struct machine_state *mc)
 {
-	struct model *m = mc->model;
-	struct map *map = &m->throttled;
-
-	if (!mc->nr_throttled)
+	if (!mc->throttled.nr)
 		return;
-	/* What is taken out may be replaced by what stood behind it. */
-	for (uint32_t i = 0; i <= map->mask;) {
-		const struct map_slot *slot = &map->slots[i];
-
-		if (slot->used && m->cgroups[(slot->key >> CPU_BITS) - 1].machine == mc)
-			map_del(map, slot->key);
-		else
-			i++;
-	}
-	mc->nr_throttled = 0;
-	for (uint32_t i = 0; i < m->nr_cpus; i++) {
-		struct cpu *vcpu = m->cpus[i];
-
-		if (vcpu->vcpu.host && vcpu->vcpu.host->machine == mc &&
-		    vcpu->lost_for == OFF_THROTTLED)
+	map_release(&mc->throttled);
+	for (struct cpu *vcpu; (vcpu = mc->vcpus_throttled);) {
+		mc->vcpus_throttled = vcpu->next_throttled;
+		vcpu->was_throttled = false;
+		if (vcpu->vcpu.host && vcpu->lost_for == OFF_THROTTLED)
 			set_why(vcpu, OFF_UNKNOWN);
 	}
 }

@@ -24,6 +24,9 @@ bool throttle_holds(const struct thread *th, int cpu);
 /* The thread can run, and waits for the CPU of that number (-1 unknown) from now on. */
 void throttle_queued(struct thread *th, int64_t cpu);
 
+/* Why the vCPU that the thread runs is off, for throttle_forget() to know. */
+void throttle_why(struct thread *th, enum why_off why);
+
 /* Events of the machine were lost: that a quota is there again may be among them. */
 void throttle_forget(struct machine_state *mc);
 

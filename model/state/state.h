@@ -168,6 +168,8 @@ struct cpu {
 	attr_t dir;	      /* of a vCPU's attributes where its VM has no trace */
 	attr_t runs, task;    /* ATTR_NONE when there is none */
 	uint8_t lost_for;     /* of a VM's CPU: enum why_off, what "why_off" holds now */
+	bool was_throttled;   /* it is in its host's list of these */
+	struct cpu *next_throttled;
 	attr_t state, on, woken, why_off;
 	attr_t exit;  /* of a vCPU that a thread runs */
 	uint32_t row; /* in the table; final at the end */
@@ -307,7 +309,8 @@ struct machine_state {
 	struct places places;		  /* of its disks on those of its parent */
 	struct handler disk_handler;	  /* its last handler of a disk's interrupt */
 	bool sees_throttles;		  /* cgroups whose quota is used up are recorded */
-	uint32_t nr_throttled;		  /* ... of these now, each on each CPU */
+	struct map throttled;		  /* of its cgroup and CPU -> how often: see throttle.c */
+	struct cpu *vcpus_throttled;	  /* that its threads run, since its last loss */
 	bool sees_waking;		  /* wake-ups are recorded where they come from */
 	bool sees_namespaces;		  /* contexts of events say who runs in which */
 	uint16_t namespace_misses;	  /* ... until then: how many did not */
@@ -447,7 +450,6 @@ struct model {
 	struct cgroup *cgroups;
 	uint32_t nr_cgroups, cgroups_room;
 	struct machine_state *showing; /* whose sleepers may be shown to wait, and others */
-	struct map throttled;	       /* cgroup and CPU -> how often: see throttle.c */
 	struct map by_cgroup;	       /* machine and id -> index */
 	struct map by_cgroup_path;     /* hash of machine and path -> index + 1 */
 	struct identity *identities;

@@ -158,6 +158,8 @@ def main():
         compare(f"analyze, {shape.__name__}", cost_of_trace(shape, nr, more=more), cost_of_trace(shape, TIMES * nr, more=more))
     answers_about_vms()
     callers = lib.BUILD / "tests/test_callers"
+    throttle = lib.BUILD / "tests/test_model_throttle"
+    compare("throttled cgroups and losses", instructions([throttle, 1000]), instructions([throttle, TIMES * 1000]))
     compare("threads that send", instructions([callers, 500]), instructions([callers, TIMES * 500]))
 
 

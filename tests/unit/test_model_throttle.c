@@ -213,7 +213,20 @@ static void nonsense_changes_nothing(void **state)
 	assert_int_not_equal(why_off(200), OFF_THROTTLED);
 }
 
-int main(void)
+/* For tests/cmd/costs.py: so many cgroups are throttled once, and one again and again between losses. */
+static void is_lost_often(int nr)
+{
+	open_world(7, "/limited");
+	for (int i = 0; i < nr; i++)
+		throttles(100, 100, 1000 + i, i % 64);
+	for (int i = 0; i < nr; i++) {
+		throttles(200 + 10 * i, 100, 7, 0);
+		happens(HOST, 1, 205 + 10 * i, LOST, -1, 5, 203 + 10 * i, 205 + 10 * i);
+	}
+	world_close(300 + 10 * nr);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_told_though_others_have_the_cpu),
@@ -229,5 +242,9 @@ int main(void)
 		cmocka_unit_test(nonsense_changes_nothing),
 	};
 
+	if (argc == 2) {
+		is_lost_often(atoi(argv[1]));
+		return 0;
+	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
