@@ -213,12 +213,12 @@ static void nonsense_changes_nothing(void **state)
 	assert_int_not_equal(why_off(200), OFF_THROTTLED);
 }
 
-/* For tests/cmd/costs.py: so many cgroups are throttled once, and one again and again between losses. */
+/* For tests/cmd/costs.py: so many losses, and a cgroup is throttled on far more CPUs. */
 static void is_lost_often(int nr)
 {
 	open_world(7, "/limited");
-	for (int i = 0; i < nr; i++)
-		throttles(100, 100, 1000 + i, i % 64);
+	for (int i = 0; i < 16 * nr; i++)
+		throttles(100, 100, 7, 1 + i);
 	for (int i = 0; i < nr; i++) {
 		throttles(200 + 10 * i, 100, 7, 0);
 		happens(HOST, 1, 205 + 10 * i, LOST, -1, 5, 203 + 10 * i, 205 + 10 * i);
