@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
+
+#include "base/map.h"
 
 #define BASE_BYTES 56 /* leaves room for a number */
 
@@ -47,35 +50,59 @@ static void wanted_name(char out[static BASE_BYTES], const struct candidate *c)
 
 /* ---- a name for each --------------------------------------------------------------------------- */
 
-static bool name_taken(const struct candidate *list, unsigned nr, unsigned by, const char *name)
+/* Names by their hashes, each with the last number that was tried behind it. */
+struct taken_names {
+	struct map numbers;
+	uint64_t secret;
+};
+
+static uint32_t *find_name(const struct taken_names *t, const char *name)
 {
-	for (unsigned i = 0; i < nr; i++) {
-		if (i != by && !strcmp(list[i].name, name))
-			return true;
-	}
-	return false;
+	return map_get(&t->numbers, XXH3_64bits_withSeed(name, strlen(name), t->secret));
 }
 
-static void choose_name(struct candidate *list, unsigned nr, unsigned i)
+static int put_name(struct taken_names *t, const char *name, uint32_t number)
+{
+	return map_put(&t->numbers, XXH3_64bits_withSeed(name, strlen(name), t->secret), number);
+}
+
+/* @base, with a number behind it, @least or more, where that is taken; -ENOMEM. */
+static int take_name(char out[static MACHINE_NAME], struct taken_names *t, const char *base,
+		     uint32_t least)
+{
+	const uint32_t *known = find_name(t, base);
+	uint32_t number = known && *known > least ? *known : least;
+
+	snprintf(out, MACHINE_NAME, number > 1 ? "%s-%u" : "%s", base, number);
+	while (find_name(t, out))
+		snprintf(out, MACHINE_NAME, "%s-%u", base, ++number);
+	/* With a number it may stand for itself still. */
+	if ((known || number == 1) && put_name(t, base, number))
+		return -ENOMEM;
+	return number > 1 ? put_name(t, out, 1) : 0;
+}
+
+static int choose_name(struct taken_names *t, struct candidate *c)
 {
 	char base[BASE_BYTES];
 
-	wanted_name(base, &list[i]);
-	if (!*base)
-		snprintf(base, sizeof(base), "machine");
-	snprintf(list[i].name, sizeof(list[i].name), "%s", base);
-	for (unsigned n = 2; name_taken(list, nr, i, list[i].name); n++)
-		snprintf(list[i].name, sizeof(list[i].name), "%s-%u", base, n);
+	wanted_name(base, c);
+	return take_name(c->name, t, *base ? base : "machine", 1);
 }
 
-void names_choose(struct candidate *list, unsigned nr)
+int names_choose(struct candidate *list, unsigned nr)
 {
+	struct taken_names t = {.secret = hash_secret()};
+	int ret = 0;
+
 	for (enum rank rank = RANK_USER; rank < RANKS; rank++) {
-		for (unsigned i = 0; i < nr; i++) {
+		for (unsigned i = 0; i < nr && !ret; i++) {
 			if (rank_of(&list[i]) == rank)
-				choose_name(list, nr, i);
+				ret = choose_name(&t, &list[i]);
 		}
 	}
+	map_release(&t.numbers);
+	return ret;
 }
 
 /* ---- names against the hosts' lists ------------------------------------------------------------ */
@@ -184,28 +211,31 @@ static bool is_contested(const struct claim *c, const struct claim *list, unsign
 	return contested;
 }
 
-static bool is_given(char (*names)[MACHINE_NAME], unsigned nr, const char *name)
-{
-	for (unsigned i = 0; i < nr; i++) {
-		if (!strcmp(names[i], name))
-			return true;
-	}
-	return false;
-}
-
 /* The name that its host has for it, else its own, with a number where it is another's. */
-static void give_name(char (*names)[MACHINE_NAME], unsigned nr, unsigned i, const struct claim *c)
+static int give_name(char out[static MACHINE_NAME], struct taken_names *t, const struct claim *c)
 {
 	bool by_list = c->rank == RANK_CONTESTED && *c->listed_as;
 	const char *base = by_list ? c->listed_as : *c->base ? c->base : "machine";
-	unsigned n = c->not_of && !by_list ? 2 : 1;
-	char name[MACHINE_NAME];
 
-	do {
-		snprintf(name, sizeof(name), n > 1 ? "%s-%u" : "%s", base, n);
-		n++;
-	} while (is_given(names, nr, name));
-	memcpy(names[i], name, sizeof(name));
+	return take_name(out, t, base, c->not_of && !by_list ? 2 : 1);
+}
+
+/* In the order in which names_choose() went through them. */
+static int give_names(char (*names)[MACHINE_NAME], const struct claim *claims, unsigned nr)
+{
+	struct taken_names t = {.secret = hash_secret()};
+	int ret = 0;
+
+	for (unsigned k = 0; !ret && k < RANKS * nr; k++) {
+		unsigned i = 0;
+
+		while (claims[i].by->candidate->index != k % nr)
+			i++;
+		if (claims[i].rank == (enum rank)(k / nr))
+			ret = give_name(names[i], &t, &claims[i]);
+	}
+	map_release(&t.numbers);
+	return ret;
 }
 
 static void tell(const struct claim *c, const struct claim *list, char (*names)[MACHINE_NAME],
@@ -241,15 +271,8 @@ int names_settle(char (*names)[MACHINE_NAME], const struct placed *list, unsigne
 		if (contested[i])
 			claims[i].rank = RANK_CONTESTED;
 	}
-	/* In the order in which names_choose() went through them. */
-	for (unsigned k = 0; changed >= 0 && k < RANKS * nr; k++) {
-		unsigned i = 0;
-
-		while (list[i].candidate->index != k % nr)
-			i++;
-		if (claims[i].rank == (enum rank)(k / nr))
-			give_name(names, nr, i, &claims[i]);
-	}
+	if (!changed)
+		changed = give_names(names, claims, nr);
 	for (unsigned i = 0; i < nr && changed >= 0; i++) {
 		tell(&claims[i], claims, names, problems);
 		changed |= strcmp(names[i], list[i].machine->name) != 0;

@@ -14,8 +14,8 @@
 #define MACHINE_NAME 64 /* bytes */
 
 /* Gives each of @list a name of its own: users' words, manifests', host names; a number behind one
- * that is taken. */
-void names_choose(struct candidate *list, unsigned nr);
+ * that is taken.  -ENOMEM. */
+int names_choose(struct candidate *list, unsigned nr);
 
 /*
  * Names for @list (the machines in their order, threads known), where host names contradict each

@@ -572,7 +572,8 @@ int parents_find(struct candidate *list, const struct topology_input *in, struct
 		if (call_index_make(&list[i].calls, &samples[i]))
 			return fail(err, -ENOMEM, "out of memory");
 	}
-	names_choose(list, nr);
+	if (names_choose(list, nr))
+		return fail(err, -ENOMEM, "out of memory");
 	for (unsigned i = 0; i < nr && ret == 0; i++)
 		ret = told_parent(list, nr, i, err);
 	for (unsigned i = 0; i < nr && ret == 0; i++)

@@ -21,6 +21,7 @@ TIMES = 4
 # What n log n comes to, with some room; the square of n comes to 16, less what every run costs.
 TIMES_MAX = 6.5
 VMS, GAPS = 1000, 6000
+LEFT_OUT = 3  # exit status: a trace was
 # Where each gap looked at each VM, both took 1.5 and 1.8 times what they take alone.
 TOGETHER_MAX = 1.2
 
@@ -103,11 +104,11 @@ def nesting(nr):
     return [packets(0, events)]
 
 
-def instructions(command):
+def instructions(command, status=0):
     done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *map(str, command)],
                           capture_output=True, text=True, check=False)
     counted = re.search(r"Collected : (\d+)", done.stderr)
-    lib.check(done.returncode == 0 and counted, f"{command}: exit status {done.returncode}: {done.stderr[-2000:]}")
+    lib.check(done.returncode == status and counted, f"{command}: exit status {done.returncode}: {done.stderr[-2000:]}")
     return int(counted[1])
 
 
@@ -115,6 +116,14 @@ def cost_of_trace(shape, *how, more=""):
     with tempfile.TemporaryDirectory() as scratch:
         trace = write(Path(scratch) / "trace", *shape(*how), more=more)
         return instructions([lib.SONDE, "analyze", "-q", "-j", "1", trace, "-o", Path(scratch) / "history"])
+
+
+def cost_of_traces(nr):
+    """Of machines of one name."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for i in range(nr):
+            write(Path(scratch) / f"traces/{i}", packets(0, [switch(1000, 0, 5), switch(2000, 5, 0)]))
+        return instructions([lib.SONDE, "analyze", "-q", "-j", "1", Path(scratch) / "traces", "-o", Path(scratch) / "history"], LEFT_OUT)
 
 
 def costs_of_answers(nr, commands, shape, more):
@@ -158,6 +167,7 @@ def main():
         compare(f"analyze, {shape.__name__}", cost_of_trace(shape, nr, more=more), cost_of_trace(shape, TIMES * nr, more=more))
     answers_about_vms()
     callers = lib.BUILD / "tests/test_callers"
+    compare("traces of one name", cost_of_traces(100), cost_of_traces(TIMES * 100))
     throttle = lib.BUILD / "tests/test_model_throttle"
     compare("throttled cgroups and losses", instructions([throttle, 1000]), instructions([throttle, TIMES * 1000]))
     compare("threads that send", instructions([callers, 500]), instructions([callers, TIMES * 500]))
