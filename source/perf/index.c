@@ -15,7 +15,7 @@
 #define STEP_BYTES 8	 /* records begin at such places */
 #define CHAIN 4		 /* records in a row that are no accident */
 #define FAR_TIMES 10	 /* a time is none that is so many times as long as all else took */
-#define TIDS_AGREED 8	 /* samples whose threads agree are no accident */
+#define TIDS_MORE 8	 /* samples whose threads agree, more than others, are no accident */
 #define COPIES_SOUGHT 64 /* places where records may begin to be there twice, of a CPU */
 
 struct walk {
@@ -27,7 +27,7 @@ struct walk {
 	uint64_t last_next;	     /* where that ends */
 	uint64_t lost, lost_samples; /* as two kinds of records have it: of the same events */
 	uint64_t forgotten;	     /* up to there */
-	uint32_t tids_agreed;
+	uint64_t tids_agree, tids_differ; /* samples */
 	uint64_t unplaced, damaged; /* samples that cannot be used */
 	uint64_t astray;	    /* records, likewise */
 };
@@ -123,9 +123,9 @@ static void hole(struct walk *w)
 }
 
 /*
- * A tracepoint's record says once more which thread it is of: false when that is another.  Within a
- * container, perf numbers threads as the container does, unlike the events' own fields: they differ
- * from the first one on, or never.
+ * A tracepoint's record says once more which thread it is of: false when that is another, which
+ * damage made.  Within a container, perf numbers threads as the container does, unlike the events'
+ * own fields: there most differ.
  */
 static bool tids_agree(struct walk *w, const struct perf_record *r)
 {
@@ -135,7 +135,7 @@ static bool tids_agree(struct walk *w, const struct perf_record *r)
 	uint32_t len;
 	int32_t tid, common;
 
-	if (w->p->other_namespace || a->type != PERF_TYPE_TRACEPOINT || a->tid == PERF_NOWHERE ||
+	if (a->type != PERF_TYPE_TRACEPOINT || a->tid == PERF_NOWHERE ||
 	    !perf_sample_raw(a, r, &raw, &len) || len < form->common_len)
 		return true;
 	tid = (int32_t)load_u32(r->data + a->tid + 4);
@@ -143,10 +143,10 @@ static bool tids_agree(struct walk *w, const struct perf_record *r)
 	if (tid <= 0 || common <= 0)
 		return true;
 	if (tid == common)
-		w->tids_agreed++;
-	else if (w->tids_agreed < TIDS_AGREED)
-		w->p->other_namespace = true;
-	return tid == common || w->p->other_namespace;
+		w->tids_agree++;
+	else
+		w->tids_differ++;
+	return tid == common || w->tids_agree < w->tids_differ + TIDS_MORE;
 }
 
 /*
@@ -499,7 +499,7 @@ static int walk_part(struct walk *w, struct error *err)
 
 static int walk(struct walk *w, struct error *err)
 {
-	const struct perf *p = w->p;
+	struct perf *p = w->p;
 	int ret = 0;
 
 	w->end = p->begin;
@@ -511,6 +511,7 @@ static int walk(struct walk *w, struct error *err)
 		if (p->parts[i].cut)
 			hole(w);
 	}
+	p->other_namespace = w->tids_differ > w->tids_agree;
 	return ret;
 }
 
