@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent)]
 import lib  # noqa: E402
 
-SAMPLE, IDENTIFIER_AT, CPU_AT = 9, 8, 40  # of samples with number, address, thread, time, CPU, period, record
+SAMPLE, IDENTIFIER_AT, TID_AT, CPU_AT = 9, 8, 28, 40  # of samples with number, address, thread, time, CPU, period, record
 BOUND_MAX_NS = 1_000_000
 
 
@@ -111,6 +111,23 @@ def damaged(host, guest, whole, scratch):
     lib.check(times["L0"]["unknown"] > whole["L0"]["unknown"], f"unknown: {times['L0']}, whole: {whole['L0']}")
 
 
+def another_thread(host, scratch):
+    """A sample's thread is another than its record's: that one is damaged, wherever it stands; names stay."""
+    def names(path):
+        return len(lib.run(lib.SONDE, "sql", analyzed(scratch, path), "select distinct comm from threads", "--format", "csv").splitlines())
+
+    whole, file = names(host), File(host)
+    threads = [at for at, _, _, tid, _ in file.samples() if tid > 0]
+    for at in (threads[0], threads[50]):
+        data = bytearray(file.data)
+        tid, = struct.unpack_from("<I", data, at + TID_AT)
+        struct.pack_into("<I", data, at + TID_AT, tid + 1000)
+        (scratch / "other.data").write_bytes(data)
+        part = names(scratch / "other.data")
+        print(f"{part} of {whole} names with one thread's number altered")
+        lib.check(whole > 20 and part >= whole - 1, f"{part} of {whole} names of threads")
+
+
 def killed(host, scratch):
     """perf record that was killed has not written how many bytes there are."""
     data = bytearray(host.read_bytes())
@@ -133,6 +150,7 @@ def main():
         host_alone(host, scratch)
         damaged(host, guest, whole, scratch)
         killed(host, scratch)
+        another_thread(host, scratch)
 
 
 main()
