@@ -21,15 +21,15 @@
 struct walk {
 	struct perf *p;
 	struct perf_index *x;
-	uint64_t begin, end;	     /* of this file's records */
-	uint32_t part;		     /* ... in the directory: 0 is its "data", 1 is "data.0" */
-	struct perf_cpu *last;	     /* whose record the last one was */
-	uint64_t last_next;	     /* where that ends */
-	uint64_t lost, lost_samples; /* as two kinds of records have it: of the same events */
-	uint64_t forgotten;	     /* up to there */
+	uint64_t begin, end;		  /* of this file's records */
+	uint32_t part;			  /* ... in the directory: 0 is its "data", 1 is "data.0" */
+	struct perf_cpu *last;		  /* whose record the last one was */
+	uint64_t last_next;		  /* where that ends */
+	uint64_t lost, lost_samples;	  /* as two kinds of records have it: of the same events */
+	uint64_t forgotten;		  /* up to there */
 	uint64_t tids_agree, tids_differ; /* samples */
-	uint64_t unplaced, damaged; /* samples that cannot be used */
-	uint64_t astray;	    /* records, likewise */
+	uint64_t unplaced, damaged;	  /* samples that cannot be used */
+	uint64_t astray;		  /* records, likewise */
 };
 
 /* The first record of a CPU is far from the second: judge_begins() may leave it out. */
