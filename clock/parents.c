@@ -423,7 +423,7 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 {
 	struct fit_options o = rates_options(list[i].sample, list[k].sample, 0, 0);
 	struct coincidence fit;
-	int ret;
+	int ret, deeper = 1;
 
 	if (k == i || is_below(list, nr, k, i) || !list[k].sample->stays.nr ||
 	    !rates_known(list[i].sample, list[k].sample, 0) || !must_be(&list[i], k))
@@ -433,14 +433,23 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 	if (ret != COINCIDE_FOUND)
 		return ret < 0 ? ret : 0;
 	/* An L2's activity lies inside L0's stays too: the deepest host is the parent. */
-	if (list[i].parent >= 0 && !list[i].told && !list[i].proven &&
-	    depth_of(list, nr, k) <= depth_of(list, nr, (unsigned)list[i].parent)) {
+	if (list[i].parent >= 0 && !list[i].told && !list[i].proven) {
+		deeper = (int)depth_of(list, nr, k) -
+			 (int)depth_of(list, nr, (unsigned)list[i].parent);
+		if (!deeper) {
+			list[i].tied = true;
+			list[i].either[0] = (unsigned)list[i].parent;
+			list[i].either[1] = k;
+		}
+	}
+	if (deeper <= 0) {
 		clock_model_release(&fit.model);
 		return 0;
 	}
 	clock_model_release(&list[i].fit.model);
 	list[i].fit = fit;
 	list[i].parent = (int)k;
+	list[i].tied = false;
 	doubt_vm(&list[i], &list[k], problems);
 	if (!list[i].told && !list[i].proven)
 		snprintf(list[i].evidence, sizeof(list[i].evidence),
@@ -463,6 +472,22 @@ static int parent_by_containment(struct candidate *list, unsigned nr, unsigned i
 	return ret;
 }
 
+/* Now it is known how deep all hosts are: of two of one depth nothing says whose guest it is. */
+static int settle_tie(struct candidate *list, unsigned nr, unsigned i, struct problems *problems,
+		      struct stop *stop)
+{
+	struct candidate *c = &list[i];
+
+	clock_model_release(&c->fit.model);
+	c->fit = (struct coincidence){0};
+	c->parent = PARENT_UNKNOWN;
+	c->evidence[0] = '\0';
+	if (depth_of(list, nr, c->either[0]) == depth_of(list, nr, c->either[1]))
+		return 0;
+	c->tied = false;
+	return parent_by_containment(list, nr, i, problems, stop);
+}
+
 /* Nobody's guest, as it seems: maybe one of a VM that has no trace, in a host that saw it run. */
 static int find_between(struct candidate *list, unsigned nr, unsigned i, struct stop *stop)
 {
@@ -482,6 +507,12 @@ static int find_between(struct candidate *list, unsigned nr, unsigned i, struct 
 			continue;
 		clock_model_release(&list[i].fit.model);
 		list[i].fit = fit;
+		if (list[i].around >= 0) { /* of two hosts nothing says which */
+			clock_model_release(&list[i].fit.model);
+			list[i].fit = (struct coincidence){0};
+			list[i].around = PARENT_UNKNOWN;
+			return 0;
+		}
 		list[i].around = (int)k;
 	}
 	return ret < 0 ? ret : 0;
@@ -700,6 +731,10 @@ int parents_search(struct candidate *list, unsigned nr, struct problems *problem
 
 	for (unsigned i = 0; i < nr && ret == 0; i++)
 		ret = search_for(list, nr, i, problems, stop);
+	for (unsigned i = 0; i < nr && ret == 0; i++) {
+		if (list[i].tied)
+			ret = settle_tie(list, nr, i, problems, stop);
+	}
 	/* Only now is it known who is found where. */
 	for (unsigned i = 0; i < nr && ret == 0; i++)
 		ret = doubt_user(list, nr, i, problems, stop, err);

@@ -32,6 +32,9 @@ struct candidate {
 	uint64_t nr_pairs;		 /* with that parent */
 	int around;		/* without a parent: the host in which it is a guest of a VM that
 				   has no trace; else PARENT_UNKNOWN */
+	bool tied;		/* it fits guests of two hosts of one depth, the first its parent;
+				   once all are placed it has none, then */
+	unsigned either[2];	/* these */
 	struct coincidence fit; /* owned: with that parent, when there are no pairs, or with what is
 				   around it; agreeing is 0 when there is none */
 	char evidence[MACHINE_EVIDENCE];

@@ -212,6 +212,12 @@ static void explain(struct candidate *list, unsigned nr, unsigned i, int root, u
 	else if (c->missing)
 		snprintf(out->why, sizeof(out->why), "it runs in %.60s, of which there is no trace",
 			 c->in->parent);
+	else if (c->tied && c->parent == PARENT_UNKNOWN)
+		snprintf(
+			out->why, sizeof(out->why),
+			"what it did fits a guest of %.40s, and one of %.40s as well. --parent can say "
+			"which of them runs it",
+			list[c->either[0]].name, list[c->either[1]].name);
 	else if (c->sample->trace->user_space)
 		snprintf(out->why, sizeof(out->why),
 			 "it is of user space, and no kernel trace of its machine has the same "

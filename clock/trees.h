@@ -10,7 +10,8 @@
  *
  * The run's tree is, in this order: one whose root the user calls L0; whose root has events that
  * can say what a CPU does; whose root does not say itself that it runs in a VM, or in a machine of
- * which there is no trace; that has most machines; whose root was seen to run guests; the first.
+ * which there is no trace; that has most machines; whose root was seen to run guests; whose
+ * root has the largest trace; the first.
  */
 
 /*

@@ -26,7 +26,7 @@
 #define EVENTS_MIN 200
 /* Events may be recorded with a slightly wrong time, but rarely. */
 #define OUTSIDE_SHARE_MAX 0.001
-#define THREADS_MAX 256
+#define THREADS_MAX 1024 /* of a host; of more it is never known which */
 /* Events that a guess is first tried with. */
 #define QUICK_EVENTS 2000
 
@@ -334,17 +334,22 @@ static int test_guesses(struct coincidence *out, unsigned *passed, const struct 
 	return 0;
 }
 
-/* Calls @each for every thread that has stays, until it returns other than 0. */
-static int each_thread(const struct sample *host, int (*each)(int32_t tid, void *data), void *data)
+/* Calls @each for every thread that has stays, until it returns other than 0; for the first ones,
+ * when there are too many: *@all is false then. */
+static int each_thread(const struct sample *host, bool *all, int (*each)(int32_t tid, void *data),
+		       void *data)
 {
 	unsigned nr = 0;
 	int ret = 0;
 
-	for (size_t i = 0; i < host->stays.nr && ret == 0 && nr < THREADS_MAX; i++) {
+	*all = true;
+	for (size_t i = 0; i < host->stays.nr && ret == 0; i++) {
 		if (i && host->stays.list[i].tid == host->stays.list[i - 1].tid)
 			continue;
+		*all = nr++ < THREADS_MAX;
+		if (!*all)
+			break;
 		ret = each(host->stays.list[i].tid, data);
-		nr++;
 	}
 	return ret;
 }
@@ -370,10 +375,11 @@ static int join_thread(int32_t tid, void *data)
 /* Of all threads together. */
 static int ranges_of_all(struct ranges *out, const struct sample *host, bool nested)
 {
-	struct all_ranges all = {out, host, nested};
+	struct all_ranges ranges = {out, host, nested};
+	bool all; /* what those left out ran lies in no range, and the guess fails */
 
 	*out = (struct ranges){.from = host->begin, .to = host->end};
-	return each_thread(host, join_thread, &all);
+	return each_thread(host, &all, join_thread, &ranges);
 }
 
 static int try_thread(struct coincidence *out, unsigned *passed, const struct sample *guest,
@@ -441,6 +447,7 @@ int coincide_find(struct coincidence *out, const struct sample *guest, const str
 {
 	struct thread_trial t = {
 		.out = out, .guest = guest, .host = host, .opt = opt, .nested = nested};
+	bool all = true;
 	int ret;
 
 	memset(out, 0, sizeof(*out));
@@ -449,12 +456,12 @@ int coincide_find(struct coincidence *out, const struct sample *guest, const str
 		return COINCIDE_NONE;
 	ret = guest_gaps(&t.silent, &guest->events[out->cpu], ticks_per_us(guest->trace));
 	if (ret == 0)
-		ret = each_thread(host, each_trial, &t);
+		ret = each_thread(host, &all, each_trial, &t);
 	/* A guest's guest moves with the thread of its VMM, from vCPU to vCPU. */
 	if (ret == 0 && nested && !t.passed)
 		ret = each_trial(ANY_THREAD, &t);
 	free(t.silent.list);
-	if (ret == 0 && t.passed == 1)
+	if (ret == 0 && t.passed == 1 && all)
 		return COINCIDE_FOUND;
 	clock_model_release(&out->model);
 	if (ret)
@@ -497,8 +504,9 @@ int32_t coincide_thread(const struct clock_model *model, const struct tick_list 
 			const struct sample *host, uint64_t *seen)
 {
 	struct thread_search s = {.model = model, .events = events, .host = host, .tid = -1};
+	bool all;
 
-	if (each_thread(host, each_candidate, &s) || s.found != 1)
+	if (each_thread(host, &all, each_candidate, &s) || s.found != 1 || !all)
 		return -1;
 	*seen = s.seen;
 	return s.tid;

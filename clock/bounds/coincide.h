@@ -22,7 +22,7 @@ struct coincidence {
 enum coincide_result {
 	COINCIDE_NONE, /* nothing fits */
 	COINCIDE_FOUND,
-	COINCIDE_AMBIGUOUS, /* several fit */
+	COINCIDE_AMBIGUOUS, /* several fit, or there are too many to try all */
 };
 
 /*

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a user says of a run is an error where the events, or the user, say otherwise, and no clock is made of it: that a host
 runs in its guest, by whatever way around; two parents of one machine; two machines of one name.  A host name yields to a name
-that is told.  An offset that nothing can be done with is a problem."""
+that is told.  A guest that fits two hosts is neither's.  An offset that nothing can be done with is a problem."""
 import json
 import subprocess
 import sys
@@ -50,6 +50,11 @@ def main():
         rows = json.loads(lib.run(lib.SONDE, "report", folder / "run.sonde", "-t", "clock", "--format", "json"))["clock"]
         names = [row["machine"] for row in rows]
         lib.check(called.returncode == 0 and names == ["iron-2", "iron", "vm-a"], f"the user's names win: {names} {called.stderr}")
+        # Of two hosts that saw the same, nothing says whose guest it is.
+        twin = forged.write(folder, "steel", host_a, host_b)
+        both = analyze(twin)
+        print(both.stderr)
+        lib.check(both.returncode == 3 and "left out: what it did fits a guest of iron, and one of steel as well" in both.stderr, f"two hosts: {both}")
         lib.check(analyze("--tsc-offset", "iron=5").returncode == 0, "an offset that is of no use is no error")
         problems = json.loads(lib.run(lib.SONDE, "report", folder / "run.sonde", "-t", "problem", "--format", "json"))["problem"]
         lib.check(any("offset given for iron is not used" in row["text"] for row in problems), f"told: {problems}")
