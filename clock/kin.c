@@ -20,6 +20,9 @@
 #define SWITCHES_MAX 65536 /* of all windows of a trace */
 /* Two tracers take the time of one switch one after the other. */
 #define APART_US 200
+/* Of the other trace's switches, so many on either side: a CPU does no more in that time, and one
+ * that says so costs no more. */
+#define NEIGHBOURS_MAX 64
 /* Fewer contradictions may have other reasons. */
 #define AGAINST_MIN 5
 
@@ -125,13 +128,16 @@ static void compare_one(struct verdict *v, const struct switched *s, const struc
 {
 	const struct switched *before = at ? &in->list[at - 1] : NULL;
 	const struct switched *after = at < in->nr ? &in->list[at] : NULL;
+	size_t least = at > NEIGHBOURS_MAX ? at - NEIGHBOURS_MAX : 0;
+	size_t most = in->nr - at > NEIGHBOURS_MAX ? at + NEIGHBOURS_MAX : in->nr;
 	bool found = false;
 
+	for (size_t i = at; i > least && in->list[i - 1].cpu == s->cpu &&
+			    s->time - in->list[i - 1].time <= apart && !found;
+	     i--)
+		found = is_at(s, &in->list[i - 1], apart);
 	for (size_t i = at;
-	     i-- > 0 && in->list[i].cpu == s->cpu && s->time - in->list[i].time <= apart && !found;)
-		found = is_at(s, &in->list[i], apart);
-	for (size_t i = at; i < in->nr && in->list[i].cpu == s->cpu &&
-			    in->list[i].time - s->time <= apart && !found;
+	     i < most && in->list[i].cpu == s->cpu && in->list[i].time - s->time <= apart && !found;
 	     i++)
 		found = is_at(s, &in->list[i], apart);
 	if (found)

@@ -9,9 +9,10 @@
  * Which traces are of one kernel.  A clock's UUID and a boot ID are a trace's own word, and a guest
  * that has seen another's trace can repeat them.  So what both recorded is compared: at one moment
  * a CPU of a kernel switches between the same two threads, whoever recorded it.  Of each trace some
- * windows are read of the time that both have.  A claim that most of these switches contradict is
- * none.  One that nothing can contradict (traces of other times, or without switches) is not borne
- * out: it counts where nothing else tells what the trace is.
+ * windows are read of the time that both have, and a switch is looked for among the nearest few of
+ * the other's: one that is not found there says nothing.  A claim that most of these switches
+ * contradict is none.  One that nothing can contradict (traces of other times, or without switches)
+ * is not borne out: it counts where nothing else tells what the trace is.
  */
 struct kin {
 	struct kinship {

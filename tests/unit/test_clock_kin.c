@@ -178,6 +178,43 @@ static void claims_are_bounded(void **state)
 	}
 }
 
+/* As add(), of kernel 0, a switch each us; each comes so many of them early. */
+static void add_dense(struct kernels *w, unsigned i, unsigned early)
+{
+	add(w, i, 0, false);
+	for (unsigned n = 0; n < NR; n++) {
+		struct event *e = &w->list[i].events[n];
+
+		e->time.v = BEGIN + n * MS / 1000;
+		e->arg[0] = 1 + (n + early) % NR;
+		e->arg[1] = 1 + e->arg[0];
+	}
+	for (unsigned n = 0; n < NR / PACKET; n++) {
+		struct packet *p = &w->list[i].packets[n];
+
+		p->begin = w->list[i].events[n * PACKET].time.v;
+		p->end = w->list[i].events[(n + 1) * PACKET - 1].time.v;
+	}
+}
+
+/* Each switch costs the same, however many there are at once. */
+static void neighbours_are_bounded(void **state)
+{
+	(void)state;
+	for (unsigned early = 50; early <= 100; early += 50) {
+		struct kernels *w = make(2);
+		struct kin kin;
+
+		add_dense(w, 0, 0);
+		add_dense(w, 1, early);
+		kin = find(w, 2);
+		assert_true(kin_share_clock(&kin, 0, 1));
+		assert_true(kin_borne_out(&kin, 0, 1) == (early == 50));
+		kin_release(&kin);
+		free(w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +222,7 @@ int main(void)
 		cmocka_unit_test(who_has_no_switches_contradicts_nothing),
 		cmocka_unit_test(two_processes_are_two_kernels),
 		cmocka_unit_test(claims_are_bounded),
+		cmocka_unit_test(neighbours_are_bounded),
 	};
 
 	return cmocka_run_group_tests_name("clock_kin", tests, NULL, NULL);
