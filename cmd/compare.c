@@ -154,8 +154,8 @@ static enum exit_code run_compare(const struct invocation *inv)
 		else if (is_csv(inv))
 			rows_csv(inv->screen.out, p.histories[0], p.rows);
 		else
-			comparison_print(inv, &p,
-					 ((const struct compare_options *)inv->values)->top);
+			code = comparison_print(inv, &p,
+						((const struct compare_options *)inv->values)->top);
 	}
 	sonde_rows_free(p.rows);
 	match_release(&p.match);

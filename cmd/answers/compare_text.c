@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/answers/compare_text.h"
+#include "cmd/answers/compare_groups.h"
 #include "analysis/rows.h"
 #include "base/units.h"
 #include "cmd/common/missing.h"
@@ -8,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TOP_DEFAULT 15
@@ -127,52 +129,60 @@ static size_t print_kind(const struct invocation *inv, const struct sonde_rows *
 	return nr;
 }
 
+static struct row_group group_of(const struct sonde_rows *f, size_t row, int64_t also0,
+				 int64_t also1, int64_t also2)
+{
+	return (struct row_group){.machine = rows_named(f, row, "machine").s,
+				  .cpu = rows_named(f, row, "cpu").i,
+				  .also = {also0, also1, also2},
+				  .row = row,
+				  .nr = 1};
+}
+
 /* ---- what one of the histories does not have ----------------------------------------------------
  */
-
-static bool same_absence(const struct sonde_rows *f, size_t a, size_t b)
-{
-	return rows_named(f, a, "cpu").i == rows_named(f, b, "cpu").i &&
-	       !strcmp(rows_named(f, a, "absent").s, rows_named(f, b, "absent").s) &&
-	       !strcmp(rows_named(f, a, "machine").s, rows_named(f, b, "machine").s);
-}
 
 static bool is_absent(const struct sonde_rows *f, size_t row)
 {
 	return *rows_named(f, row, "absent").s;
 }
 
-/* All of its machine is absent, which is told once. */
-static bool goes_with_machine(const struct sonde_rows *f, size_t row)
+/* Each machine and vCPU once; @list has room for all rows.  How many there are. */
+static size_t absences(const struct sonde_rows *f, struct row_group *list)
 {
-	for (size_t i = 0; rows_named(f, row, "cpu").i >= 0 && i < sonde_rows_nr(f); i++) {
-		if (rows_named(f, i, "cpu").i < 0 && is_absent(f, i) &&
-		    !strcmp(rows_named(f, i, "machine").s, rows_named(f, row, "machine").s))
-			return true;
-	}
-	return false;
-}
-
-/* Each machine and vCPU once. */
-static void print_absent(const struct invocation *inv, const struct sonde_rows *f)
-{
-	size_t nr = 0;
+	size_t nr = 0, left = 0;
+	const char *whole = NULL;
 
 	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
-		bool after = !strcmp(rows_named(f, row, "absent").s, "after");
-		char text[600], who[120];
-		size_t first = 0;
+		if (is_absent(f, row))
+			list[nr++] = group_of(
+				f, row, !strcmp(rows_named(f, row, "absent").s, "after"), 0, 0);
+	}
+	nr = groups_merge(list, nr);
+	for (size_t i = 0; i < nr; i++) {
+		if (list[i].cpu < 0)
+			whole = list[i].machine;
+		/* Where all of a machine is absent, that is told once. */
+		if (list[i].cpu < 0 || !whole || strcmp(whole, list[i].machine))
+			list[left++] = list[i];
+	}
+	groups_sort_by_row(list, left);
+	return left;
+}
 
-		if (!is_absent(f, row))
-			continue;
-		while (!same_absence(f, first, row))
-			first++;
-		if (first < row || goes_with_machine(f, row))
-			continue;
-		if (!nr++)
-			screen_title(&inv->screen, "In one of the histories only");
-		snprintf(text, sizeof(text), "%s: absent in %s", who_text(f, row, who, sizeof(who)),
-			 inv->operands[after]);
+static void print_absent(const struct invocation *inv, const struct sonde_rows *f,
+			 struct row_group *list)
+{
+	size_t nr = absences(f, list);
+
+	if (nr)
+		screen_title(&inv->screen, "In one of the histories only");
+	for (size_t i = 0; i < nr; i++) {
+		char text[600], who[120];
+
+		snprintf(text, sizeof(text), "%s: absent in %s",
+			 who_text(f, list[i].row, who, sizeof(who)),
+			 inv->operands[list[i].also[0]]);
 		paragraph_print(&inv->screen, "  ", text);
 	}
 	if (nr)
@@ -204,45 +214,39 @@ static void print_matches(const struct invocation *inv, const struct comparison 
 
 /* ---- what cannot be told ------------------------------------------------------------------- */
 
-static bool same_doubt(const struct sonde_rows *f, size_t a, size_t b)
+/* What it is about, once for all measures that share it: of those that can be told but for what is
+ * hidden, or of those that cannot. */
+static void print_doubts_of(const struct invocation *inv, const struct sonde_rows *f, bool told,
+			    struct row_group *list)
 {
-	static const char *const columns[] = {"cpu", "known_before", "known_after"};
+	size_t nr = 0;
 
-	if (is_absent(f, a))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		if (rows_named(f, a, columns[i]).i != rows_named(f, b, columns[i]).i)
-			return false;
+	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
+		if (is_told(f, row) == told && (told ? is_hidden(f, row) : !is_absent(f, row)))
+			list[nr++] =
+				group_of(f, row, rows_named(f, row, "known_before").i,
+					 rows_named(f, row, "known_after").i, is_hidden(f, row));
 	}
-	return is_told(f, a) == is_told(f, b) && is_hidden(f, a) == is_hidden(f, b) &&
-	       !strcmp(rows_named(f, a, "machine").s, rows_named(f, b, "machine").s);
-}
+	nr = groups_merge(list, nr);
+	groups_sort_by_row(list, nr);
+	for (size_t i = 0; i < nr; i++) {
+		const struct row_group *g = &list[i];
+		char text[600], who[120], number[UNIT_TEXT];
 
-/* What it is about, once for all measures that share it. */
-static void print_doubt(const struct invocation *inv, const struct sonde_rows *f, size_t row)
-{
-	char text[600], who[120], number[UNIT_TEXT];
-	size_t first = 0;
-	int64_t nr = 0;
-
-	while (!same_doubt(f, first, row))
-		first++;
-	if (first < row)
-		return;
-	for (size_t i = row; i < sonde_rows_nr(f); i++)
-		nr += same_doubt(f, i, row);
-	snprintf(text, sizeof(text),
-		 "%s: %s measure%s \"%s\"; known in %" PRId64 " of 24 parts before, in %" PRId64
-		 " after",
-		 who_text(f, row, who, sizeof(who)), unit_count(number, nr),
-		 nr == 1 ? "," : "s, among them", rows_named(f, row, "what").s,
-		 rows_named(f, row, "known_before").i, rows_named(f, row, "known_after").i);
-	paragraph_print(&inv->screen, "  ", text);
+		snprintf(text, sizeof(text),
+			 "%s: %s measure%s \"%s\"; known in %" PRId64
+			 " of 24 parts before, in %" PRId64 " after",
+			 who_text(f, g->row, who, sizeof(who)), unit_count(number, g->nr),
+			 g->nr == 1 ? "," : "s, among them", rows_named(f, g->row, "what").s,
+			 g->also[0], g->also[1]);
+		paragraph_print(&inv->screen, "  ", text);
+	}
 }
 
 /* Differences between known parts that chance makes likely, where the unknown ones may make up for
  * them. */
-static void print_hidden(const struct invocation *inv, const struct comparison *p)
+static void print_hidden(const struct invocation *inv, const struct comparison *p,
+			 struct row_group *list)
 {
 	const struct sonde_rows *f = p->rows;
 	char text[300], number[UNIT_TEXT];
@@ -256,13 +260,11 @@ static void print_hidden(const struct invocation *inv, const struct comparison *
 		 "Of these, %s %s not known to differ at all: gaps explain the difference.",
 		 unit_count(number, nr), nr == 1 ? "is" : "are");
 	paragraph_print(&inv->screen, "", text);
-	for (size_t row = 0; row < sonde_rows_nr(f); row++) {
-		if (is_told(f, row) && is_hidden(f, row))
-			print_doubt(inv, f, row);
-	}
+	print_doubts_of(inv, f, true, list);
 }
 
-static void print_doubts(const struct invocation *inv, const struct comparison *p, size_t nr)
+static void print_doubts(const struct invocation *inv, const struct comparison *p, size_t nr,
+			 struct row_group *list)
 {
 	const char *why = "too much of a window is unknown, or what is recorded is not the same";
 	char text[300], number[UNIT_TEXT];
@@ -273,10 +275,7 @@ static void print_doubts(const struct invocation *inv, const struct comparison *
 	snprintf(text, sizeof(text), "Of %s measure%s it is not known whether they changed: %s.",
 		 unit_count(number, (int64_t)nr), nr == 1 ? "" : "s", why);
 	paragraph_print(&inv->screen, "", text);
-	for (size_t row = 0; row < sonde_rows_nr(p->rows); row++) {
-		if (!is_told(p->rows, row) && !is_absent(p->rows, row))
-			print_doubt(inv, p->rows, row);
-	}
+	print_doubts_of(inv, p->rows, false, list);
 }
 
 /* How to read what was printed of changes. */
@@ -387,7 +386,8 @@ static void print_missing(const struct invocation *inv, const struct comparison 
 				 p->histories[i], p->begin[i], p->end[i]);
 }
 
-void comparison_print(const struct invocation *inv, const struct comparison *p, uint64_t top)
+enum exit_code comparison_print(const struct invocation *inv, const struct comparison *p,
+				uint64_t top)
 {
 	char length[2][UNIT_TEXT];
 	static const struct kind kinds[] = {
@@ -398,7 +398,11 @@ void comparison_print(const struct invocation *inv, const struct comparison *p, 
 		{"Rates that may have changed", false, false},
 	};
 	size_t told = 0, absent = 0, beyond = 0, shown = 0, all = sonde_rows_nr(p->rows);
+	struct row_group *list =
+		calloc(all + 1, sizeof(*list)); /* of those rows that are told as one */
 
+	if (!list)
+		return complain(inv, EXIT_FAILED, "out of memory");
 	for (unsigned i = 0; i < 2; i++)
 		unit_length(length[i], p->end[i] - p->begin[i],
 			    sonde_history_ticks_are_ns(p->histories[i]));
@@ -420,8 +424,10 @@ void comparison_print(const struct invocation *inv, const struct comparison *p, 
 	if (shown)
 		print_notes(inv, p->rows);
 	print_rest(inv, p, told, beyond);
-	print_hidden(inv, p);
+	print_hidden(inv, p, list);
 	if (told + absent < all)
-		print_doubts(inv, p, all - told - absent);
-	print_absent(inv, p->rows);
+		print_doubts(inv, p, all - told - absent, list);
+	print_absent(inv, p->rows, list);
+	free(list);
+	return EXIT_DONE;
 }

@@ -19,7 +19,9 @@ struct comparison {
 	struct sonde_rows *rows; /* of compare_windows() */
 };
 
-/* @top: changes of each kind at most; 0: as many as are usually of use. */
-void comparison_print(const struct invocation *inv, const struct comparison *p, uint64_t top);
+/* @top: changes of each kind at most; 0: as many as are usually of use.  EXIT_FAILED: memory is
+ * out, and nothing was printed. */
+enum exit_code comparison_print(const struct invocation *inv, const struct comparison *p,
+				uint64_t top);
 
 #endif

@@ -24,6 +24,7 @@ VMS, GAPS = 1000, 6000
 LEFT_OUT = 3  # exit status: a trace was
 # Where each gap looked at each VM, both took 1.5 and 1.8 times what they take alone.
 TOGETHER_MAX = 1.2
+ITSELF = "the history"  # an operand: once more
 
 
 def packets(cpu, events, first=0):
@@ -130,7 +131,8 @@ def costs_of_answers(nr, commands, shape, more):
     with tempfile.TemporaryDirectory() as scratch:
         trace, history = write(Path(scratch) / "trace", *shape(nr), more=more), Path(scratch) / "history"
         subprocess.run([lib.SONDE, "analyze", "-q", trace, "-o", history], check=True)
-        return [instructions([lib.SONDE, name, history, *options]) for name, *options in commands]
+        return [instructions([lib.SONDE, name, history, *(history if option is ITSELF else option for option in options)])
+                for name, *options in commands]
 
 
 def answers_about_vms():
@@ -138,6 +140,7 @@ def answers_about_vms():
     for nr, some, shape, more in (
             (VMS // 2, tree, seen, ""),
             (VMS, [("vms",)], seen, ""),  # below, vms compares each with all of a group
+            (VMS // 4, [("compare", ITSELF)], seen, ""),
             (VMS // 2, [*tree, ("tree", "--threads")], listed, STATE_LINES),
             (VMS // 2, [("why",)], nesting, NESTING)):
         for command, *counts in zip(some, costs_of_answers(nr, some, shape, more), costs_of_answers(TIMES * nr, some, shape, more)):
