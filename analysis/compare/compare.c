@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What changed from one history to another. */
 #include "analysis/compare/compare.h"
+#include "analysis/compare/places.h"
 #include "base/figure.h"
 #include "base/stats.h"
 
@@ -26,6 +27,7 @@ struct pair {
 struct comparison {
 	struct measures before, after;
 	const struct match *match;
+	struct places places;
 	bool same_unit, is_ns;
 	unsigned nr_cpus;   /* physical ones of the second history */
 	struct pair *pairs; /* owned */
@@ -92,39 +94,6 @@ static enum measure_needs needs_of(const struct comparison *c, const struct meas
 	return m->needs;
 }
 
-/* Only a VM's own trace names its threads. */
-static bool same_view(const struct comparison *c, const char *machine)
-{
-	int64_t row = machine ? sonde_find_machine(c->match->before, machine) : -1;
-	struct sonde_machine m[2];
-
-	if (row < 0 || c->match->to_after[row] < 0)
-		return true;
-	sonde_machine_get(c->match->before, row, &m[0]);
-	sonde_machine_get(c->match->after, c->match->to_after[row], &m[1]);
-	return m[0].traced == m[1].traced;
-}
-
-/* What is around a machine shows in its time: its host's trace tells when it did not run. */
-static bool same_place(const struct comparison *c, const char *machine)
-{
-	int64_t before = sonde_find_machine(c->match->before, machine);
-	struct sonde_machine m[2];
-
-	while (before >= 0 && c->match->to_after[before] >= 0) {
-		int64_t after = c->match->to_after[before];
-
-		sonde_machine_get(c->match->before, before, &m[0]);
-		sonde_machine_get(c->match->after, after, &m[1]);
-		if (m[0].parent < 0 && m[1].parent < 0)
-			return true;
-		if (m[0].parent < 0 || c->match->to_after[m[0].parent] != m[1].parent)
-			return false;
-		before = m[0].parent;
-	}
-	return false;
-}
-
 static unsigned nr_cpus_of(const struct sonde_history *history, int64_t machine)
 {
 	struct sonde_cpu cpu;
@@ -135,67 +104,33 @@ static unsigned nr_cpus_of(const struct sonde_history *history, int64_t machine)
 	return nr;
 }
 
-/* Beside @machine there is one that is none of the other history's. */
-static bool has_stranger(const struct sonde_history *history, const int64_t *to_other,
-			 int64_t machine)
-{
-	struct sonde_machine m, other;
-
-	if (sonde_machine_get(history, machine, &m))
-		return false;
-	for (int64_t row = 0; !sonde_machine_get(history, row, &other); row++) {
-		if (to_other[row] < 0 && other.parent == m.parent)
-			return true;
-	}
-	return false;
-}
-
-/* Of a machine with fewer vCPUs in one history: where that one has a VM beside it that the other
- * has not, they may be in that one, for want of what tells whose they are. */
-static bool is_whole(const struct comparison *c, const struct measure *of)
-{
-	const struct match *m = c->match;
-	int64_t before = sonde_find_machine(m->before, of->machine);
-	int64_t after = before < 0 ? -1 : m->to_after[before];
-	unsigned nr[2];
-
-	if (of->cpu >= 0 || after < 0)
-		return true;
-	nr[0] = nr_cpus_of(m->before, before);
-	nr[1] = nr_cpus_of(m->after, after);
-	return !(nr[0] < nr[1] && has_stranger(m->before, m->to_after, before)) &&
-	       !(nr[1] < nr[0] && has_stranger(m->after, m->to_before, after));
-}
-
 static bool has(const struct sonde_history *history, int64_t machine, int cpu)
 {
 	return machine >= 0 && (cpu < 0 || sonde_find_cpu(history, (unsigned)machine, cpu) >= 0);
 }
 
 /* The history that has no such machine or vCPU: there its values are not 0, there are none. */
-static const char *absent_in(const struct match *m, const struct measure *of)
+static const char *absent_in(const struct match *m, const struct place *at, int cpu)
 {
-	int64_t after = sonde_nr_machines(m->after) - 1;
-
-	if (!has(m->before, sonde_find_machine(m->before, of->machine), of->cpu))
+	if (!has(m->before, at->before, cpu))
 		return "before";
-	while (after >= 0 && strcmp(m->names[after], of->machine))
-		after--;
-	return has(m->after, after, of->cpu) ? "" : "after";
+	return has(m->after, at->after, cpu) ? "" : "after";
 }
 
 static void add_pair(struct comparison *c, const struct measure *of, const struct measure *before,
 		     const struct measure *after)
 {
+	const struct place *at = places_find(&c->places, of->machine);
 	struct pair *p = &c->pairs[c->nr];
 	enum measure_needs needs = needs_of(c, of);
 
-	*p = (struct pair){.measure = of, .absent = absent_in(c->match, of)};
+	*p = (struct pair){.measure = of, .absent = absent_in(c->match, at, of->cpu)};
 	p->before = known_series(before, known_slices(&c->before, of, needs), &p->known[0]);
 	p->after = known_series(after, known_slices(&c->after, of, needs), &p->known[1]);
 	p->told = !*p->absent && p->known[0] >= COMPARE_SLICES_MIN &&
 		  p->known[1] >= COMPARE_SLICES_MIN && (of->is_share || c->same_unit) &&
-		  same_view(c, of->by) && same_place(c, of->machine) && is_whole(c, of);
+		  (!of->by || places_find(&c->places, of->by)->same_view) && at->same_place &&
+		  (of->cpu >= 0 || at->is_whole);
 	if (*p->absent)
 		p->known[!strcmp(p->absent, "after")] = 0;
 	if (p->told && !matters(p))
@@ -214,7 +149,7 @@ static int compare(struct comparison *c, struct error *err)
 
 	c->pairs = calloc(room, sizeof(*c->pairs));
 	c->p = calloc(room, sizeof(*c->p));
-	if (!c->pairs || !c->p)
+	if (!c->pairs || !c->p || places_make(&c->places, c->match))
 		return fail(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < c->before.nr; i++) {
 		const struct measure *m = &c->before.list[i];
@@ -358,6 +293,7 @@ int compare_windows(struct sonde_rows **out, const struct compare_window *before
 		ret = fail(err, -ENOMEM, "out of memory");
 	free(c.pairs);
 	free(c.p);
+	places_release(&c.places);
 	measures_release(&c.before);
 	measures_release(&c.after);
 	if (ret)
