@@ -176,15 +176,39 @@ static void suspect_unfinished(struct found *f, const char *path)
 		path);
 }
 
+/* Whether the "metadata" in @dir begins as that of CTF does: a packet's magic number in either order,
+ * the comment of version 1.8, or the record separator of version 2. */
+static bool has_ctf_metadata(const char *dir)
+{
+	static const char *const begins[] = {"\x75\xd1\x1d\x57", "\x57\x1d\xd1\x75", "/* CTF",
+					     "\x1e"};
+	char bytes[8] = {0}, *path;
+	bool found = false;
+	FILE *file;
+
+	if (asprintf(&path, "%s/metadata", dir) < 0)
+		return true;
+	file = fopen(path, "re");
+	free(path);
+	if (!file)
+		return true;
+	(void)!fread(bytes, 1, sizeof(bytes) - 1, file);
+	fclose(file);
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
+		found |= !strncmp(bytes, begins[i], strlen(begins[i]));
+	return found;
+}
+
 /* ---- the search ---------------------------------------------------------------------------- */
 
 static int search(struct found *f, const char *path, unsigned depth);
 
-/* What is in @dir, whose path is @path. */
-static int search_dir(struct found *f, const char *path, DIR *dir, unsigned depth)
+/* What is in @dir, whose path is @path.  @told: it is known for a trace, so that its streams need no
+ * word. */
+static int search_dir(struct found *f, const char *path, DIR *dir, bool told, unsigned depth)
 {
 	struct dirent *entry;
-	bool seen_stream = false;
+	bool seen_stream = told;
 	int ret = 0;
 
 	while (!ret && (entry = readdir(dir))) {
@@ -206,16 +230,36 @@ static int search_dir(struct found *f, const char *path, DIR *dir, unsigned dept
 	return ret;
 }
 
+static int search_below(struct found *f, const char *path, bool told, unsigned depth)
+{
+	DIR *dir = opendir(path);
+	int ret;
+
+	if (!dir) {
+		suspect(f, path, "%s cannot be read: %s; it is left out", path, strerror(errno));
+		return 0;
+	}
+	ret = search_dir(f, path, dir, told, depth);
+	closedir(dir);
+	return ret;
+}
+
+/* A folder is a CTF trace by the name of one file in it: a stray one must not hide other traces. */
+static int add_probed(struct found *f, const char *path, bool is_dir, unsigned depth)
+{
+	int ret = add(f, path);
+
+	return ret || !is_dir || has_ctf_metadata(path) ? ret : search_below(f, path, true, depth);
+}
+
 static int search(struct found *f, const char *path, unsigned depth)
 {
 	bool is_dir;
-	DIR *dir;
-	int ret;
 
 	if (depth > DEPTH_MAX || !is_regular_or_dir(path, &is_dir))
 		return 0;
 	if (trace_probe(path))
-		return add(f, path);
+		return add_probed(f, path, is_dir, depth);
 	if (!is_dir) {
 		suspect_file(f, path);
 		return 0;
@@ -224,14 +268,7 @@ static int search(struct found *f, const char *path, unsigned depth)
 		suspect_unfinished(f, path);
 		return 0;
 	}
-	dir = opendir(path);
-	if (!dir) {
-		suspect(f, path, "%s cannot be read: %s; it is left out", path, strerror(errno));
-		return 0;
-	}
-	ret = search_dir(f, path, dir, depth);
-	closedir(dir);
-	return ret;
+	return search_below(f, path, false, depth);
 }
 
 static int by_name(const void *a, const void *b)
