@@ -79,11 +79,11 @@ static const struct topology_input *named_before(const struct topology_input *li
 	return NULL;
 }
 
-/* All under @path are called @name: several when it is a folder of several machines. */
+/* What is under @path is called @name: one trace, for a name is one machine's. */
 static int apply_name(struct topology_input *list, unsigned nr, const char *name, const char *path,
 		      struct error *err)
 {
-	const struct topology_input *before = named_before(list, nr, name);
+	const struct topology_input *before = named_before(list, nr, name), *first = NULL;
 
 	for (unsigned i = 0; i < nr; i++) {
 		const char *old = list[i].name;
@@ -95,6 +95,12 @@ static int apply_name(struct topology_input *list, unsigned nr, const char *name
 				    "--guest %.60s=%.200s: %.200s was given that name before; each "
 				    "machine needs one of its own",
 				    name, path, before->trace->path);
+		if (first)
+			return fail(err, -EINVAL,
+				    "--guest %.60s=%.120s: %.120s and %.120s are both there; each "
+				    "machine needs a name of its own",
+				    name, path, first->trace->path, list[i].trace->path);
+		first = &list[i];
 		list[i].name = name;
 		list[i].named = true;
 		rename_parent(list, nr, old, name);

@@ -46,6 +46,7 @@ def main():
         refused("iron was given before", "vm-a=iron", "vm-a=vm-b")
         refused("5 was given before", "vm-a=5", "vm-a=6", option="--tsc-offset")
         refused("was given that name before", f"web={traces[1]}", f"web={traces[2]}", option="--guest")
+        refused("are both there; each machine needs a name of its own", f"web={folder}", option="--guest")
         called = analyze("--guest", f"iron={traces[1]}", "--guest", f"vm-a={traces[2]}", "--parent", "vm-a=iron-2")
         rows = json.loads(lib.run(lib.SONDE, "report", folder / "run.sonde", "-t", "clock", "--format", "json"))["clock"]
         names = [row["machine"] for row in rows]

@@ -14,7 +14,7 @@ SONDE_BEGIN
 /** struct sonde_inputs - the traces of one history, and what the user knows about them
  * @paths: trace.dat and perf.data files, CTF directories, or directories that are searched for
  * traces
- * @guests: "NAME=PATH": the trace at (or under) PATH is the machine NAME
+ * @guests: "NAME=PATH": the trace at (or under) PATH is the machine NAME; several there are refused
  * @parents: "CHILD=PARENT": machine CHILD runs in PARENT; PARENT "-" makes it the physical one
  * @tsc_offsets: "NAME=CYCLES": NAME's TSC is its parent's plus CYCLES
  * @tsc_khz: rate of the physical TSC, 0 = find out
