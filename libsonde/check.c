@@ -425,9 +425,11 @@ static void tell_problem(struct check *c, const struct problem *p)
 	c->finding(p->note ? SONDE_NOTE : SONDE_FAULT, text, c->data);
 }
 
-/* What the trace lacks, as its tracer or its bytes tell. */
-static void tell_loss(struct check *c, const char *path, const struct trace_loss *l)
+/* What the trace lacks, as its tracer or its bytes tell.  Gaps are CPUs': a history has none of user
+ * space. */
+static void tell_loss(struct check *c, const char *path, const struct trace *t)
 {
+	const struct trace_loss *l = &t->loss;
 	char nr[UNIT_TEXT];
 
 	if (l->events)
@@ -441,10 +443,11 @@ static void tell_loss(struct check *c, const char *path, const struct trace_loss
 		find(c, "%s: %s byte%s could not be decoded", path,
 		     unit_count(nr, (int64_t)l->bytes_skipped), l->bytes_skipped == 1 ? "" : "s");
 	if (l->unknown)
-		find(c,
-		     "%s: there are gaps, and nothing says how many events each of them lacks: sonde "
-		     "analyze it, and sonde report -t gap says on which CPUs, from when to when",
-		     path);
+		find(c, "%s: there are gaps, and nothing says how many events each of them lacks%s",
+		     path,
+		     t->user_space ? ""
+				   : ": sonde analyze it, and sonde report -t gap says on which "
+				     "CPUs, from when to when");
 }
 
 /* As libsonde/analyze.c leaves them out. */
@@ -480,7 +483,7 @@ static void tell_trace(struct check *c, const char *path, struct trace *t, struc
 		       path, (unsigned long long)t->excerpt_of, (unsigned long long)t->excerpt);
 	if (t->problems.dropped)
 		find(c, "and %llu more problems", (unsigned long long)t->problems.dropped);
-	tell_loss(c, path, &t->loss);
+	tell_loss(c, path, t);
 }
 
 static void decode_trace(struct check *c, struct trace *t, struct holes *holes, uint64_t *forged)

@@ -103,6 +103,7 @@ def check_lost_part(scratch):
         shutil.rmtree(parts[1])
         done = subprocess.run([lib.SONDE, "check", root], capture_output=True, text=True, check=False)
         lib.check(done.returncode == 3 and "packets are missing" in done.stdout, f"{root}, without a part: {done}")
+        lib.check(("report -t gap" in done.stdout) == (root == kernel), f"{root}, where its gaps are listed: {done}")
         told = json.loads(lib.run(lib.SONDE, "analyze", root, "-o", scratch / "lost.sonde", "--format", "json"))
         said = json.loads(lib.run(lib.SONDE, "report", scratch / "lost.sonde", "-t", "gap", "-t", "problem", "--format", "json"))
         lib.check(said["gap"] if root == kernel else told["problems"], f"{root}: {told}, {said}")
