@@ -5,6 +5,7 @@
 #include "libsonde/inputs/inputs.h"
 #include "libsonde/holes.h"
 #include "analysis/rows.h"
+#include "query/losses.h"
 #include "query/query.h"
 #include "base/figure.h"
 #include "base/units.h"
@@ -251,18 +252,22 @@ static void tell_gaps(struct check *c, const struct sonde_history *history)
 {
 	char gaps[UNIT_TEXT], length[UNIT_TEXT];
 	struct sonde_loss l;
+	bool open = false;
 	ns_t sum = 0;
 	int64_t nr = 0;
 
 	for (int64_t row = 0; !sonde_loss_get(history, row, &l); row++) {
-		sum += l.end > l.begin ? ns_since(l.end, l.begin) : 0;
+		ns_t latest = loss_latest_end(history, &l);
+
+		sum += latest > l.begin ? ns_since(latest, l.begin) : 0;
+		open |= latest > l.end;
 		nr++;
 	}
 	if (nr)
 		remark(c,
-		       "events are missing in %s gap%s, of %s of CPU time in all; what these CPUs "
+		       "events are missing in %s gap%s, of %s%s of CPU time in all; what these CPUs "
 		       "did then is unknown (sonde report -t gap)",
-		       unit_count(gaps, nr), nr == 1 ? "" : "s",
+		       unit_count(gaps, nr), nr == 1 ? "" : "s", open ? "at most " : "",
 		       unit_length(length, sum, c->ticks_are_ns));
 }
 

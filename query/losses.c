@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/losses.h"
+#include "base/figure.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,6 +44,23 @@ void losses_release(struct losses *losses)
 	free(losses->list);
 	free(losses->ends);
 	*losses = (struct losses){0};
+}
+
+ns_t loss_latest_end(const struct sonde_history *history, const struct sonde_loss *l)
+{
+	ns_t end = sonde_history_end(history);
+	struct sonde_machine m;
+
+	if (l->end > l->begin || sonde_machine_get(history, l->machine, &m) || m.end < 0)
+		return l->end;
+	/* Behind the last event there is the ns that it takes itself. */
+	return ns_plus(l->begin, 1) >= m.end && end > ns_plus(l->begin, 1) ? end : l->end;
+}
+
+bool loss_is_in(const struct sonde_history *history, const struct sonde_loss *l, ns_t begin,
+		ns_t end)
+{
+	return l->begin < end && (loss_latest_end(history, l) > begin || l->begin == begin);
 }
 
 bool losses_touch(const struct losses *losses, ns_t from, ns_t to)

@@ -21,11 +21,13 @@ struct losses {
 int losses_init(struct losses *losses, const struct sonde_history *history, int machine);
 void losses_release(struct losses *losses);
 
+/* Until when it lasts at most: its end. Where a trace that breaks off ends with it, nothing tells
+ * until when: it has no length then, and may last to the history's end. */
+ns_t loss_latest_end(const struct sonde_history *history, const struct sonde_loss *l);
+
 /* Whether it has to do with the window [begin, end); not when it ends where that begins. */
-static inline bool loss_is_in(const struct sonde_loss *l, ns_t begin, ns_t end)
-{
-	return l->begin < end && (l->end > begin || l->begin == begin);
-}
+bool loss_is_in(const struct sonde_history *history, const struct sonde_loss *l, ns_t begin,
+		ns_t end);
 
 /* Whether one of them, on whatever CPU, has to do with [from, to]. */
 bool losses_touch(const struct losses *losses, ns_t from, ns_t to);

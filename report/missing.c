@@ -35,7 +35,7 @@ int64_t missing_gaps(const struct sonde_history *history, int64_t begin, int64_t
 	int64_t nr = 0;
 
 	for (int64_t row = 0; !sonde_loss_get(history, row, &l); row++)
-		nr += loss_is_in(&l, begin, end);
+		nr += loss_is_in(history, &l, begin, end);
 	return nr;
 }
 

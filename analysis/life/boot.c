@@ -132,7 +132,7 @@ static bool has_gap(const struct start *s, ns_t begin, ns_t end)
 	struct sonde_loss l;
 
 	for (int64_t row = 0; !sonde_loss_get(s->history, row, &l); row++) {
-		if (l.machine == s->vm && loss_is_in(&l, begin, end))
+		if (l.machine == s->vm && loss_is_in(s->history, &l, begin, end))
 			return true;
 	}
 	return false;

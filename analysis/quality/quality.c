@@ -113,7 +113,7 @@ static int find_losses(struct sonde_rows *out, struct sonde_history *history, ns
 		struct sonde_loss l;
 
 		sonde_loss_get(history, row, &l);
-		if (!loss_is_in(&l, begin, end))
+		if (!loss_is_in(history, &l, begin, end))
 			continue;
 		rows_add(out, (union sonde_cell[]){
 				      cell_int(l.machine),

@@ -27,25 +27,28 @@ struct lost {
 	int64_t events;	 /* that a tracer counted */
 	int64_t counted; /* places where one did */
 	int64_t gaps;	 /* the others */
-	ns_t begin, end; /* of the longest there, as far as it is in the window */
+	ns_t begin, end; /* of the longest there, as far as it is, or may be, in the window */
+	ns_t latest_end; /* of all of it, at most */
 	struct sonde_loss longest;
 };
 
-static bool take_loss(struct lost *lost, const struct sonde_loss *l, ns_t begin, ns_t end)
+static void take_loss(struct lost *lost, const struct why *w, const struct sonde_loss *l)
 {
-	ns_t from = l->begin > begin ? l->begin : begin, to = l->end < end ? l->end : end;
+	ns_t latest = loss_latest_end(w->history, l);
+	ns_t from = l->begin > w->begin ? l->begin : w->begin,
+	     to = latest < w->end ? latest : w->end;
 
-	if (!loss_is_in(l, begin, end))
-		return false;
+	if (!loss_is_in(w->history, l, w->begin, w->end))
+		return;
 	if (!(lost->counted + lost->gaps) || to - from > lost->end - lost->begin) {
 		lost->begin = from;
 		lost->end = to;
 		lost->longest = *l;
+		lost->latest_end = latest;
 	}
 	lost->counted += l->events > 0;
 	lost->gaps += l->events <= 0;
 	lost->events += l->events > 0 ? l->events : 0;
-	return true;
 }
 
 static struct lost lost_of(const struct why *w, const struct by_machine *losses, int64_t machine)
@@ -56,7 +59,7 @@ static struct lost lost_of(const struct why *w, const struct by_machine *losses,
 	const uint32_t *rows = by_machine_rows(losses, machine, &nr);
 
 	for (uint32_t i = 0; i < nr && !sonde_loss_get(w->history, rows[i], &l); i++)
-		take_loss(&lost, &l, w->begin, w->end);
+		take_loss(&lost, w, &l);
 	return lost;
 }
 
@@ -74,9 +77,10 @@ static void say_places(struct sentence *s, const char *whose, const struct lost 
 		    lost->events == 1 ? "" : "s", (long long)nr, nr == 1 ? "" : "s");
 	else
 		say(s, "%s's trace has %lld gap%s", whose, (long long)nr, nr == 1 ? "" : "s");
-	if (longest->end > longest->begin) {
+	if (lost->latest_end > longest->begin) {
 		say(s, nr > 1 ? ", the longest of " : lost->counted ? ", for " : " of ");
-		say_length(s, ns_since(longest->end, longest->begin));
+		say(s, longest->end > longest->begin ? "" : "at most ");
+		say_length(s, ns_since(lost->latest_end, longest->begin));
 	} else if (nr > 1) {
 		say(s, ", the first");
 	}

@@ -33,13 +33,31 @@ static void print_not_known(const struct invocation *inv, const char *lead,
 	fputc('\n', inv->screen.out);
 }
 
+/* "from 1.5 to 1.7 (200.0 ms)" */
+static void when_text(char *buf, size_t room, const struct sonde_history *history,
+		      const struct sonde_loss *l)
+{
+	char from[UNIT_TEXT], to[UNIT_TEXT], length[UNIT_TEXT];
+	bool is_ns = sonde_history_ticks_are_ns(history);
+	ns_t latest = loss_latest_end(history, l);
+
+	unit_time(from, l->begin, is_ns);
+	unit_time(to, l->end, is_ns);
+	unit_length(length, ns_since(latest, l->begin), is_ns);
+	if (l->end > l->begin)
+		snprintf(buf, room, "from %s to %s (%s)", from, to, length);
+	else if (latest > l->begin)
+		snprintf(buf, room, "from %s on, at most to the end (%s)", from, length);
+	else
+		snprintf(buf, room, "at %s", from);
+}
+
 /* "Events are missing on CPU 0 of host0 from 1.5 to 1.7 (200.0 ms)" */
 static void loss_text(char *buf, size_t room, struct sonde_history *history,
 		      const struct sonde_loss *l)
 {
-	char from[UNIT_TEXT], to[UNIT_TEXT], length[UNIT_TEXT], events[UNIT_TEXT];
-	char what[64] = "Events are missing", cpu[32] = "", when[3 * UNIT_TEXT + 16];
-	bool is_ns = sonde_history_ticks_are_ns(history);
+	char what[64] = "Events are missing", cpu[32] = "", when[3 * UNIT_TEXT + 32];
+	char events[UNIT_TEXT];
 	struct sonde_machine m;
 
 	if (l->events > 0)
@@ -47,12 +65,7 @@ static void loss_text(char *buf, size_t room, struct sonde_history *history,
 			 l->events == 1 ? " was" : "s were");
 	if (l->cpu >= 0)
 		snprintf(cpu, sizeof(cpu), "CPU %d of ", l->cpu);
-	if (l->end > l->begin)
-		snprintf(when, sizeof(when), "from %s to %s (%s)", unit_time(from, l->begin, is_ns),
-			 unit_time(to, l->end, is_ns),
-			 unit_length(length, ns_since(l->end, l->begin), is_ns));
-	else
-		snprintf(when, sizeof(when), "at %s", unit_time(from, l->begin, is_ns));
+	when_text(when, sizeof(when), history, l);
 	snprintf(buf, room, "%s on %s%s %s", what, cpu,
 		 sonde_machine_get(history, l->machine, &m) ? "an unknown machine" : m.name, when);
 }
@@ -80,9 +93,9 @@ static void print_gaps(const struct invocation *inv, const char *lead,
 	int64_t nr = 0, most = -1;
 
 	for (int64_t row = 0; !sonde_loss_get(history, row, &l); row++) {
-		int64_t length = ns_common(l.begin, l.end, begin, end);
+		int64_t length = ns_common(l.begin, loss_latest_end(history, &l), begin, end);
 
-		if (!loss_is_in(&l, begin, end))
+		if (!loss_is_in(history, &l, begin, end))
 			continue;
 		nr++;
 		if (!hides_more(history, &l, length, &worst, most))
@@ -154,7 +167,7 @@ void missing_print_at(const struct invocation *inv, struct sonde_history *histor
 	struct sonde_loss l;
 
 	for (int64_t row = 0; !sonde_loss_get(history, row, &l); row++) {
-		if (at < l.begin || at >= l.end)
+		if (at < l.begin || at >= loss_latest_end(history, &l))
 			continue;
 		loss_text(text, sizeof(text), history, &l);
 		paragraph_print(&inv->screen, "", text);

@@ -74,6 +74,20 @@ def cut_guest(scratch):
     sonde("analyze", "-q", run, "-o", scratch / "guest.sonde")
     rows = json.loads(sonde("report", "-t", "gap", scratch / "guest.sonde", "--format", "json"))["gap"]
     lib.check([(row["machine"], row["length"]) for row in rows] == [("vm-b", -1)], f"{rows}")
+    told_as_open(scratch / "guest.sonde", rows[0])
+
+
+def told_as_open(history, row):
+    """A gap that may last to the end is no moment: all say so, and in a window behind its beginning, too."""
+    begin, end = row["at"], json.loads(sonde("info", "--format", "json", history))["end"]
+    length = f"{(end - begin) / 1e6:.1f} ms"
+    said = f"Events are missing on CPU 0 of vm-b from {begin / 1e9:.9f} on, at most to the end ({length})"
+    later = ("--time", f"{(begin + 1000000) / 1e9:.9f}s,{(begin + 2000000) / 1e9:.9f}s")
+    for args in (("report",), ("report", *later), ("why",), ("state", "--at", f"{(begin + 1000000) / 1e9:.9f}s")):
+        lib.check(said in sonde(*args, history), f"{args}: not {said}: {sonde(*args, history)[:600]}")
+    lib.check("vm-b" in sonde("report", "-t", "gap", *later, history), "a window behind its beginning")
+    lib.check(f"vm-b's trace has 1 gap of at most {length} on CPU 0 from" in sonde("why", history), f"why: {length}")
+    lib.check(f"missing in 1 gap, of at most {length} of CPU time in all" in sonde("check", history), f"check: {length}")
 
 
 def counted_dat(scratch):

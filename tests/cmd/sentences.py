@@ -76,7 +76,7 @@ def check_gaps(history):
     left_out = json.loads(lib.run(lib.SONDE, "report", "-t", "left_out", "--format", "json", history))["left_out"]
     for command in ("why", "report"):
         first = lib.run(lib.SONDE, command, history).split("\n\n")[0]
-        told = re.findall(r"^(?:Events are missing|[\d,]+ events? (?:was|were) lost) on CPU \d+ of \S+ (?:from [\d.]+ to|at) [\d.]+", first, re.M)
+        told = re.findall(r"^(?:Events are missing|[\d,]+ events? (?:was|were) lost) on CPU \d+ of \S+ (?:from [\d.]+ (?:on, at most )?to|at) (?:[\d.]+|the end)", first, re.M)
         inside = [g for g in gaps if g["at"] < until(history)]
         lib.check(len(told) == bool(inside), f"{history}: {command}: {len(inside)} gaps in the window: {first}")
         lib.check((f"{len(left_out)} trace" in first) == bool(left_out), f"{history}: {command}: {left_out}: {first}")
