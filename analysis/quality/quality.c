@@ -105,6 +105,14 @@ static int64_t loss_length(const struct sonde_loss *l)
 	return l->end > l->begin ? ns_since(l->end, l->begin) : -1;
 }
 
+/* Of one whose length is not known. */
+static int64_t loss_at_most(const struct sonde_history *history, const struct sonde_loss *l)
+{
+	ns_t latest = loss_latest_end(history, l);
+
+	return latest > l->end ? ns_since(latest, l->begin) : -1;
+}
+
 static int find_losses(struct sonde_rows *out, struct sonde_history *history, ns_t begin, ns_t end,
 		       struct error *err)
 {
@@ -120,6 +128,7 @@ static int find_losses(struct sonde_rows *out, struct sonde_history *history, ns
 				      cell_int(l.cpu),
 				      cell_int(l.begin),
 				      cell_int(loss_length(&l)),
+				      cell_int(loss_at_most(history, &l)),
 				      cell_int(l.events),
 			      });
 	}
@@ -131,6 +140,8 @@ static const struct sonde_column loss_columns[] = {
 	{"cpu", "CPU", SONDE_COL_INT, "on which of its CPUs, -1 unknown"},
 	{"at", "AT", SONDE_COL_TIME, "from when on"},
 	{"length", "FOR", SONDE_COL_NS, "how long, -1 = not known"},
+	{"at_most", "AT MOST", SONDE_COL_NS,
+	 "how long at most where that is not known: to the history's end; -1 else"},
 	{"events", "EVENTS", SONDE_COL_INT, "lost events, -1 = nobody counted them"},
 };
 

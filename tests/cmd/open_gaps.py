@@ -48,9 +48,9 @@ def cut_ctf(scratch):
         lib.check(texts == ["events=unknown length=unknown"] and fields == [None], f"{name}: {texts} {fields}")
         lib.check(len(rows) == 1, f"{name}: {rows}")
         if name == "end":  # behind it there is nothing
-            lib.check(rows[0]["length"] == -1, f"{name}: {rows}")
+            lib.check(rows[0]["length"] == rows[0]["at_most"] == -1, f"{name}: {rows}")
             table = sonde("report", "-t", "gap", history)
-            lib.check(re.search(r"^host0 +0 +[\d.]+ +- +-$", table, re.M), table)
+            lib.check(re.search(r"^host0 +0 +[\d.]+ +- +- +-$", table, re.M), table)
         else:
             lib.check(rows[0]["length"] > 9e8, f"{name}: {rows}")
 
@@ -80,6 +80,7 @@ def cut_guest(scratch):
 def told_as_open(history, row):
     """A gap that may last to the end is no moment: all say so, and in a window behind its beginning, too."""
     begin, end = row["at"], json.loads(sonde("info", "--format", "json", history))["end"]
+    lib.check(row["at_most"] == end - begin, f"{row}, the history ends at {end}")
     length = f"{(end - begin) / 1e6:.1f} ms"
     said = f"Events are missing on CPU 0 of vm-b from {begin / 1e9:.9f} on, at most to the end ({length})"
     later = ("--time", f"{(begin + 1000000) / 1e9:.9f}s,{(begin + 2000000) / 1e9:.9f}s")
