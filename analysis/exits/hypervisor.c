@@ -173,7 +173,7 @@ static void add_vm(struct sonde_rows *out, const struct costs *c, int64_t vm,
 			      cell_int(seen ? cost->hypervisor_ns : -1),
 			      cell_int(seen ? share_ppm(cost->hypervisor_ns, all) : -1),
 			      cell_int((int64_t)most_exits(cost)),
-			      cell_str(host_notes_of_cost(notes, vm)),
+			      cell_str(host_notes_of_cost(notes, vm, all)),
 		      });
 }
 
@@ -182,7 +182,7 @@ static int find_hypervisor(struct sonde_rows *out, struct sonde_history *history
 {
 	struct costs c = {history, calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*c.list))};
 	struct host_notes notes;
-	int ret = host_notes_make(&notes, history, out);
+	int ret = host_notes_make(&notes, history, out, begin, end);
 
 	ret = !c.list || ret ? fail(err, -ENOMEM, "out of memory")
 			     : find_costs(&c, begin, end, err);
@@ -200,12 +200,13 @@ static const struct sonde_column vm_columns[] = {
 	{"guest", "GUEST MODE", SONDE_COL_NS, "time its code ran, nested VMs included"},
 	{"hypervisor", "HYPERVISOR", SONDE_COL_NS,
 	 "time in KVM and the VMM on behalf of its vCPUs"},
-	{"share", "OVERHEAD", SONDE_COL_PPM, "hypervisor / (hypervisor + guest mode)"},
+	{"share", "OVERHEAD", SONDE_COL_PPM,
+	 "hypervisor / (hypervisor + guest mode), of what is known"},
 	{"exits", "EXITS", SONDE_COL_INT,
 	 "exits of its code, as \"exits\" has them; with nesting, each of them once"},
 	{"note", "NOTE", SONDE_COL_STRING,
-	 "\"at least\": a host of it has no trace, so the work of that hypervisor is not "
-	 "known; \"not known\": when it ran is not"},
+	 "\"at least\": a host of it has no trace, or one that lacks a part (under 1% is not "
+	 "noted), so the work of that hypervisor is not known; \"not known\": when it ran is not"},
 };
 
 const struct table_def hypervisor_table = {

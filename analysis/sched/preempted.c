@@ -214,7 +214,7 @@ static int vcpu_row(struct sonde_rows *out, struct cpu_users *users, struct host
 			      cell_int(inherited),
 			      cell_int(lost),
 			      cell_int(share_ppm(lost, end - begin)),
-			      cell_str(host_notes_of_steal(notes, cpu.machine)),
+			      cell_str(host_notes_of_steal(notes, cpu.machine, unknown_ns)),
 		      });
 	return 0;
 }
@@ -229,7 +229,7 @@ static int find_vcpu_time(struct sonde_rows *out, struct sonde_history *history,
 
 	if (ret)
 		return ret;
-	ret = host_notes_make(&notes, history, out);
+	ret = host_notes_make(&notes, history, out, begin, end);
 	if (!ret)
 		ret = cpu_users_get(&users, history);
 	for (int64_t row = 0; row < sonde_nr_cpus(history) && !ret; row++) {
@@ -258,8 +258,8 @@ static const struct sonde_column vcpu_columns[] = {
 	{"total_steal", "TOTAL STEAL", SONDE_COL_NS, "steal and inherited steal"},
 	{"total_steal_share", "TOTAL SHARE", SONDE_COL_PPM, "of the window's length"},
 	{"note", "NOTE", SONDE_COL_STRING,
-	 "of the total: \"at least\": a host around it has no trace, so what that one ran "
-	 "instead is not in it; \"inherited not known\": when that vCPU ran is not known"},
+	 "of the total: \"at least\": a part of its time, or of what a host around it ran, is not "
+	 "known (under 1% is not noted); \"inherited not known\": when that vCPU ran is not known"},
 };
 
 const struct table_def vcpu_time_table = {

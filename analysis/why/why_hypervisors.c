@@ -141,9 +141,11 @@ static void vm_verdict(struct why *w, const struct sonde_rows *vms, size_t row,
 	say_length(&v.says, v.cost_ns);
 	say(&v.says, " of CPU time for ");
 	say_machine(&v.says, vm);
-	say(&v.says, " in %s exits, %s of all the time it had a CPU.",
+	/* A share of what is known is no lower bound: its own code may have run meanwhile, too. */
+	say(&v.says, " in %s exits, %s of %s.",
 	    unit_count(exits_text, rows_named(vms, row, "exits").i),
-	    unit_share(share, rows_named(vms, row, "share").i));
+	    unit_share(share, rows_named(vms, row, "share").i),
+	    *note ? "its known time on a CPU" : "all the time it had a CPU");
 	say_top(&top, &v);
 	say_nesting(nesting, vm, &v);
 	point_at_longest(exits, vm, &v);

@@ -272,6 +272,51 @@ def check_boot(scratch):
     lib.check("DOUBT: the end may have been this much earlier" in text and "NOTE: \"at least\": events are missing" in text, text)
 
 
+def table(history, name, *args):
+    return answer("report", "-t", name, history, *args)[name]
+
+
+def check_costs(whole, cut, notes):
+    """What hypervisors cost is no more than it was, and where it is less a note says why."""
+    was = {row["vm"]: row for row in table(whole, "hypervisor")}
+    for row in table(cut, "hypervisor"):
+        before = was.get(row["vm"])
+        wanted = notes.get(row["vm"], "" if before else row["note"])
+        lib.check(re.fullmatch(wanted, row["note"]), f"{row}: {wanted}")
+        if before and row["note"]:
+            lib.check(all(row[of] <= before[of] for of in ("hypervisor", "guest", "exits")), f"{row}: {before}")
+
+
+def check_lower_bounds(scratch, whole):
+    """Figures of a VM whose hosts' traces lack a part are lower bounds, and say so, with what is missing."""
+    ftrace, cut, history = scratch / "all.sonde", scratch / "short", scratch / "short.sonde"
+    sonde("analyze", "-q", lib.ROOT / "samples/ftrace", "-o", ftrace)
+    shutil.copytree(lib.ROOT / "samples/ftrace", cut)
+    with open(cut / "vm-a.dat", "r+b") as f:
+        f.truncate((cut / "vm-a.dat").stat().st_size * 3 // 10)
+    sonde("analyze", "-q", cut, "-o", history)
+    own = "at least: host0's trace has gaps"  # 3.8 ms, more than a hundredth of vm-b's time
+    check_costs(ftrace, history, {"vm-a-n": r"at least: vm-a's trace ends at 76\.\d{9}", "vm-a": "", "vm-b": own})
+    said = " ".join(sonde("why", "-n", "1000", history).stdout.split())
+    lib.check(re.search(r"Hypervisors used at least \S+ ms of CPU time for vm-a-n in \d+ exits, \S+% of its known time on a CPU\.", said), said)
+    lib.check(not any(row["note"] for row in table(ftrace, "hypervisor", "--time", ",77.6s")), "before the gap")
+
+    for stream, costs, steals in (("vm-a/ch0_1", {"vm-a-n": "at least: vm-a's trace has gaps"}, {"vm-a-n/0"}),
+                                  ("host0/ch0_1", {"vm-a": own, "vm-a-n": own}, {"vm-a/0", "vm-a/1", "vm-a-n/0"})):
+        path = scratch / stream.replace("/", "-")
+        shutil.copytree(LTTNG, path)
+        (path / stream).unlink()
+        (path / stream.replace("/", "/index/")).with_suffix(".idx").unlink()
+        subprocess.run([lib.SONDE, "analyze", "-q", path, "-o", history], stderr=subprocess.DEVNULL)
+        check_costs(whole, history, costs)
+        rows = {f"{row['vcpu']['machine']}/{row['vcpu']['cpu']}": row for row in table(history, "vcpu_time")}
+        lib.check({vcpu for vcpu, row in rows.items() if row["note"]} == steals, rows)
+        lib.check(all(re.fullmatch(r"at least: [\d.]+ m?s are not known", rows[vcpu]["note"]) for vcpu in steals), rows)
+    lib.check(rows["vm-a/0"]["steal"] == 0 and rows["vm-a/0"]["note"] == f"at least: {rows['vm-a/0']['unknown'] / 1e6:.1f} ms are not known", rows)
+    for name in ("hypervisor", "vcpu_time"):
+        lib.check(not any(row["note"] for row in table(whole, name)), f"{name} of the whole run")
+
+
 def answer_of_check(path):
     return json.loads(sonde("check", path, "--format", "json", status=3).stdout)[0]["findings"]
 
@@ -282,6 +327,7 @@ def main():
         history = check_quiet(scratch)
         check_head_lines(history, scratch / "whole.sonde")
         check_events(scratch)
+        check_lower_bounds(scratch, scratch / "whole.sonde")
         check_ended(scratch)
         check_guests_only(scratch)
         check_first_known(scratch)
