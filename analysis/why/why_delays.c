@@ -393,7 +393,8 @@ static void say_inherited(struct sentence *s, const struct why *w, int64_t vcpu)
 
 		say(s, " With ");
 		say_length(s, inherited);
-		say(s, " inherited from the vCPU that it was on, its total steal is ");
+		say(s, " inherited from the vCPU that it was on, its total steal is %s",
+		    *rows_named(f, (size_t)row, "note").s ? "at least " : "");
 		say_length(s, rows_named(f, (size_t)row, "total_steal").i);
 		say(s, " (%s).",
 		    unit_share(share, rows_named(f, (size_t)row, "total_steal_share").i));
