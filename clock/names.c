@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
-#include "base/map.h"
+#include "base/strings.h"
 
 #define BASE_BYTES 56 /* leaves room for a number */
 
@@ -50,20 +49,27 @@ static void wanted_name(char out[static BASE_BYTES], const struct candidate *c)
 
 /* ---- a name for each --------------------------------------------------------------------------- */
 
-/* Names by their hashes, each with the last number that was tried behind it. */
 struct taken_names {
-	struct map numbers;
-	uint64_t secret;
+	struct strings names;
+	struct map numbers; /* name's id -> the last number that was tried behind it */
 };
 
 static uint32_t *find_name(const struct taken_names *t, const char *name)
 {
-	return map_get(&t->numbers, XXH3_64bits_withSeed(name, strlen(name), t->secret));
+	return map_get(&t->numbers, strings_find(&t->names, name, strlen(name)));
 }
 
 static int put_name(struct taken_names *t, const char *name, uint32_t number)
 {
-	return map_put(&t->numbers, XXH3_64bits_withSeed(name, strlen(name), t->secret), number);
+	uint32_t id = strings_put(&t->names, name, strlen(name));
+
+	return id == UINT32_MAX ? -ENOMEM : map_put(&t->numbers, id, number);
+}
+
+static void release_names(struct taken_names *t)
+{
+	map_release(&t->numbers);
+	strings_release(&t->names);
 }
 
 /* @base, with a number behind it, @least or more, where that is taken; -ENOMEM. */
@@ -92,7 +98,7 @@ static int choose_name(struct taken_names *t, struct candidate *c)
 
 int names_choose(struct candidate *list, unsigned nr)
 {
-	struct taken_names t = {.secret = hash_secret()};
+	struct taken_names t = {0};
 	int ret = 0;
 
 	for (enum rank rank = RANK_USER; rank < RANKS; rank++) {
@@ -101,7 +107,7 @@ int names_choose(struct candidate *list, unsigned nr)
 				ret = choose_name(&t, &list[i]);
 		}
 	}
-	map_release(&t.numbers);
+	release_names(&t);
 	return ret;
 }
 
@@ -223,7 +229,7 @@ static int give_name(char out[static MACHINE_NAME], struct taken_names *t, const
 /* In the order in which names_choose() went through them. */
 static int give_names(char (*names)[MACHINE_NAME], const struct claim *claims, unsigned nr)
 {
-	struct taken_names t = {.secret = hash_secret()};
+	struct taken_names t = {0};
 	int ret = 0;
 
 	for (unsigned k = 0; !ret && k < RANKS * nr; k++) {
@@ -234,7 +240,7 @@ static int give_names(char (*names)[MACHINE_NAME], const struct claim *claims, u
 		if (claims[i].rank == (enum rank)(k / nr))
 			ret = give_name(names[i], &t, &claims[i]);
 	}
-	map_release(&t.numbers);
+	release_names(&t);
 	return ret;
 }
 
