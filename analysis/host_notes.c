@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/host_notes.h"
+#include "query/outermost.h"
 #include "base/figure.h"
 #include "base/units.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Less than such a part of what it is missing from is not worth a note. */
 #define NOTED_PART 100
@@ -81,7 +81,6 @@ bool host_notes_unplaced(const struct host_notes *n, int64_t vm)
 /* Hypervisors around it that have no trace, the innermost first. */
 static const char *untraced_around(struct host_notes *n, int64_t vm)
 {
-	const char *runs_in = sonde_identity_of(n->history, 0, "hypervisor");
 	struct sonde_machine m;
 
 	if (sonde_machine_get(n->history, vm, &m))
@@ -90,7 +89,7 @@ static const char *untraced_around(struct host_notes *n, int64_t vm)
 		if (!m.traced)
 			return keep(n, "at least: ", m.name, " has no trace");
 	}
-	if (!*runs_in || !strcmp(runs_in, "none") || sonde_machine_get(n->history, 0, &m))
+	if (outermost_of(n->history) != OUTERMOST_VM || sonde_machine_get(n->history, 0, &m))
 		return "";
 	return keep(n, "at least: the host of ", m.name, " has no trace");
 }

@@ -35,15 +35,6 @@ bool stack_is_uncertain(const struct sonde_stack *s, int64_t at)
 	return s->bound_ns < 0 || at - s->begin < s->bound_ns || s->end - at <= s->bound_ns;
 }
 
-enum outermost outermost_of(const struct sonde_history *history)
-{
-	const char *hypervisor = sonde_identity_of(history, 0, "hypervisor");
-
-	if (!*hypervisor)
-		return OUTERMOST_UNKNOWN;
-	return strcmp(hypervisor, "none") ? OUTERMOST_VM : OUTERMOST_PHYSICAL;
-}
-
 void outermost_cpus_text(const struct sonde_history *history, char *buf, size_t room)
 {
 	enum outermost is = outermost_of(history);

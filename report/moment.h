@@ -2,6 +2,7 @@
 #ifndef REPORT_MOMENT_H
 #define REPORT_MOMENT_H
 
+#include "query/outermost.h"
 #include "base/members.h"
 #include "sonde/history.h"
 
@@ -17,13 +18,7 @@ void stack_does_text(const struct sonde_history *history, const struct sonde_sta
 /* True when a clock's error may have put @at on the wrong side of a change. */
 bool stack_is_uncertain(const struct sonde_stack *s, int64_t at);
 
-/* What the outermost machine with a trace is: as it says itself, or as its hypercalls show.  Of
- * most tracers neither is known: then its CPUs may be a VM's, whose host has no trace. */
-enum outermost { OUTERMOST_UNKNOWN, OUTERMOST_PHYSICAL, OUTERMOST_VM };
-
-enum outermost outermost_of(const struct sonde_history *history);
-
-/* What its CPUs are called: "Physical CPUs", "vCPUs of L0", "CPUs of host0". */
+/* What the outermost machine's CPUs are called: "Physical CPUs", "vCPUs of L0", "CPUs of host0". */
 void outermost_cpus_text(const struct sonde_history *history, char *buf, size_t room);
 
 /* What a machine (a row) is: "VM", "nested VM", "physical machine"; an outermost one of which that
