@@ -130,7 +130,9 @@ UNBUILT := $(if $(MAKECMDGOALS),$(if $(filter-out help clean format lint dist co
 	check-lab,$(MAKECMDGOALS)),,yes))
 FLAGS := $(call remember,flags,$(shell $(CC) --version 2>/dev/null | head -1) $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(ALL_LDLIBS) \
 	$(RECORD_CFLAGS) $(RECORD_LIBS) $(HAVE_BPF))
-OBJECTS := $(call remember,objects,$(LIB_OBJ) $(REPORT_OBJ) $(RECORD_OBJ) $(SERVE_OBJ) $(EXPORT_OBJ) $(SQL_OBJ) $(TERM_OBJ) $(CMD_OBJ))
+# (However B is spelled: a make of B=/its/whole/path is no reason to link again.)
+OBJECTS := $(call remember,objects,$(patsubst $(B)/%,%,$(LIB_OBJ) $(REPORT_OBJ) $(RECORD_OBJ) $(SERVE_OBJ) $(EXPORT_OBJ) $(SQL_OBJ) \
+	$(TERM_OBJ) $(CMD_OBJ)))
 RELEASE := $(call remember,release,$(VERSION) $(COMMIT))
 
 $(B)/%.o: %.c $(FLAGS) | need

@@ -24,6 +24,11 @@ build
 [ "$(cat build/gen/objects.new)" = half ] || fail "make takes a file of another make's for its own"
 [ "$(compiled)" = 0 ] || fail "beside another make, $(compiled) files were compiled"
 
+# A whole path is the same directory: else the next make linked again what other tests were just about to run.
+lists=$(cksum build/gen/objects build/gen/flags)
+make -n B="$PWD/build" "$PWD/build/libterm.a" >/dev/null 2>&1 || fail "make does not take a whole path for B"
+[ "$(cksum build/gen/objects build/gen/flags)" = "$lists" ] || fail "make takes build's whole path for another directory"
+
 echo 'int once_here; int once_here_too(void); int once_here_too(void) { return once_here; }' >term/once.c
 build
 [ "$(compiled)" = 1 ] || fail "one file is new, and $(compiled) were compiled"
