@@ -385,6 +385,29 @@ static bool is_chain(const struct walk *w, uint64_t at)
 	return true;
 }
 
+/*
+ * What stands behind two kinds of records is as long as they say.  A damaged length leads over
+ * records, and when it leads to another one, nothing shows it but they.  No record is longer than a
+ * block: if there are any, a sample begins in the last two.
+ */
+static bool leads_over_samples(const struct walk *w, uint64_t at, const struct perf_record *r)
+{
+	uint64_t pos = at + RECORD_HEAD_BYTES + r->len_bytes;
+	struct perf_record inner;
+	struct perf_place place;
+
+	if (r->next - pos > 2 * BLOCK_BYTES)
+		pos += (r->next - pos - 2 * BLOCK_BYTES) / STEP_BYTES * STEP_BYTES;
+	for (; pos < r->next; pos += STEP_BYTES) {
+		if (perf_record_read(w->p->map.data, pos, r->next, &inner) &&
+		    inner.type == RECORD_SAMPLE &&
+		    perf_sample_place(&w->p->attrs, &inner, &place) == PERF_SAMPLE_SOUND &&
+		    place.cpu < TRACE_CPUS_MAX && is_chain(w, pos))
+			return true;
+	}
+	return false;
+}
+
 /* A record begins at @at, and the file ends within it. */
 static bool is_cut_off(const struct walk *w, uint64_t at)
 {
@@ -471,7 +494,8 @@ static int walk_part(struct walk *w, struct error *err)
 	struct perf_record r;
 
 	while (at < w->end) {
-		if (!perf_record_read(p->map.data, at, w->end, &r)) {
+		if (!perf_record_read(p->map.data, at, w->end, &r) ||
+		    leads_over_samples(w, at, &r)) {
 			at = resume(w, at);
 			continue;
 		}

@@ -483,6 +483,33 @@ static void damaged_bytes_are_a_gap_on_every_cpu(void **state)
 	close_opened(o);
 }
 
+/* What is behind an AUXTRACE is longer than it was, and leads to where another record begins. */
+static void a_length_that_leads_over_records_is_a_gap(void **state)
+{
+	unsigned nr[EV_NR_KINDS] = {0};
+	struct buf b = {0};
+	struct opened *o;
+	size_t aux, behind;
+
+	(void)state;
+	perf_switch(&b, 0, 1000, 0, 43, "worker");
+	perf_switch(&b, 1, 1050, 0, 9, "other");
+	aux = b.len;
+	perf_auxtrace(&b);
+	behind = b.len;
+	for (unsigned i = 0; i < 8; i++)
+		perf_switch(&b, 0, 1100 + i, i % 2 ? 0 : 43, i % 2 ? 43 : 0, "worker");
+	set_uint(b.data + aux + 8, 4096 + b.len - behind, 8, false);
+	perf_switch(&b, 0, 1200, 43, 0, "swapper/0");
+	o = opened(&plain, &b);
+	for (unsigned i = 0; i < o->nr; i++)
+		nr[o->events[i].kind]++;
+	assert_true(has_problem(o, "bytes are no records"));
+	assert_int_equal(nr[EV_SCHED_SWITCH], 10); /* the one in front may be damaged, too */
+	assert_true(nr[EV_LOST]);
+	close_opened(o);
+}
+
 /* A sample whose type or size became another one's is not passed by as a record of no interest. */
 static void a_sample_that_looks_like_another_record_is_a_gap(void **state)
 {
@@ -1236,6 +1263,7 @@ int main(void)
 		cmocka_unit_test(lost_events_are_an_interval),
 		cmocka_unit_test(events_lost_at_the_end_are_told),
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
+		cmocka_unit_test(a_length_that_leads_over_records_is_a_gap),
 		cmocka_unit_test(a_sample_that_looks_like_another_record_is_a_gap),
 		cmocka_unit_test(a_record_longer_than_its_kind_is_a_gap),
 		cmocka_unit_test(what_stands_before_damage_has_no_time),
