@@ -326,15 +326,19 @@ static uint32_t call_block(struct ht_assembler *a)
 	return 0;
 }
 
+void ht_call_drop(struct ht_assembler *a)
+{
+	a->broken += a->next != 0;
+	a->next = 0;
+}
+
 uint32_t ht_call_take(struct ht_assembler *a, uint64_t nr, uint64_t a0, uint64_t a1, uint64_t a2,
 		      uint64_t a3)
 {
 	uint8_t seq = (uint8_t)(nr >> 40), fragment = nr >> 34 & (HT_CALL_FRAGMENTS - 1);
 
-	if (a->next && (seq != a->seq || fragment != a->next)) {
-		a->broken++;
-		a->next = 0;
-	}
+	if (seq != a->seq || fragment != a->next)
+		ht_call_drop(a);
 	if (fragment != a->next) {
 		/* The rest of a block whose beginning is lost; counted with the block's number. */
 		return 0;

@@ -107,6 +107,11 @@ static inline bool ht_is_mark(uint64_t nr)
 uint32_t ht_call_take(struct ht_assembler *a, uint64_t nr, uint64_t a0, uint64_t a1, uint64_t a2,
 		      uint64_t a3);
 
+/* Blocks have the same number again after so many.  Where so many calls may be missing, what comes
+ * next is not the rest of the block at hand: it counts as broken. */
+#define HT_CALL_NUMBERS 256
+void ht_call_drop(struct ht_assembler *a);
+
 struct ht_mark_call {
 	enum ht_mark kind;
 	uint32_t id;

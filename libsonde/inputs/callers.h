@@ -21,6 +21,8 @@ struct caller {
 	bool contested;	 /* VMs call themselves what this one does: callers_group() says so */
 	unsigned name;	 /* number of what it calls itself; the same */
 	struct ht_assembler assembler;
+	unsigned input;	    /* of its last call: the host's stream */
+	uint64_t losses[2]; /* ... and how often calls were lost there, and on all of them */
 	struct spool_writer out;
 	uint64_t blocks;
 	char hostname[65], release[65];	    /* as its blocks say */

@@ -30,7 +30,9 @@ struct search {
 	struct map by_vcpu;   /* caller_key() -> index into callers + 1 */
 	struct map nested_of; /* caller_key() without VMCB -> how many nested vCPUs */
 	struct declared declared;
-	int32_t *tids; /* owned; by stream: the thread that runs, where events do not say */
+	int32_t *tids;	    /* owned; by stream: the thread that runs, where events do not say */
+	uint64_t *losses;   /* owned; by stream: gaps in which HT_CALL_NUMBERS calls may be */
+	uint64_t nr_losses; /* ... of all */
 	struct call_origins origins;
 	uint64_t nameless; /* calls of unknown threads */
 	uint64_t unknown;  /* calls of which nothing tells who made them */
@@ -155,6 +157,18 @@ static void learn_thread(struct search *s, unsigned input, const struct event *e
 		c->process = (int32_t)process.u;
 }
 
+/* A vCPU stays where it is, mostly: then only what is missing there can be of its calls. */
+static void heed_losses(const struct search *s, unsigned input, struct caller *c)
+{
+	bool moved = c->input != input;
+
+	if (c->losses[moved] != (moved ? s->nr_losses : s->losses[input]))
+		ht_call_drop(&c->assembler);
+	c->input = input;
+	c->losses[0] = s->losses[input];
+	c->losses[1] = s->nr_losses;
+}
+
 static int take_call(struct search *s, unsigned input, const struct event *e, int32_t tid)
 {
 	enum ht_origin origin;
@@ -187,6 +201,7 @@ static int take_call(struct search *s, unsigned input, const struct event *e, in
 	if (ret)
 		return ret == -ENOSPC ? 0 : ret;
 	learn_thread(s, input, e, c, vcpu);
+	heed_losses(s, input, c);
 	len = ht_call_take(&c->assembler, (uint64_t)e->arg[0], (uint64_t)e->arg[1],
 			   (uint64_t)e->arg[2], (uint64_t)e->arg[3], (uint64_t)e->arg[4]);
 	if (!len)
@@ -226,6 +241,14 @@ static int take_rest(struct search *s, struct caller *c)
 	return spool_put(&s->spool, &c->out, block, whole);
 }
 
+static void count_loss(struct search *s, unsigned input, const struct event *e)
+{
+	bool many = !e->arg[0] || e->arg[0] >= HT_CALL_NUMBERS;
+
+	s->losses[input] += many;
+	s->nr_losses += many;
+}
+
 static int take_run(struct search *s, const struct run *run)
 {
 	int32_t *tid = &s->tids[run->input];
@@ -237,12 +260,14 @@ static int take_run(struct search *s, const struct run *run)
 		if (e->tid >= 0)
 			*tid = e->tid;
 		call_origins_follow(&s->origins, e, *tid);
-		if (e->kind == EV_LOST)
+		if (e->kind == EV_LOST) {
 			*tid = -1;
-		else if (e->kind == EV_SCHED_SWITCH)
+			count_loss(s, run->input, e);
+		} else if (e->kind == EV_SCHED_SWITCH) {
 			*tid = (int32_t)e->arg[1];
-		else
+		} else {
 			ret = take_call(s, run->input, e, *tid);
+		}
 	}
 	return ret;
 }
@@ -260,7 +285,8 @@ static int read_calls(struct search *s, struct error *err)
 	int ret;
 
 	s->tids = malloc((s->host->nr_streams + 1) * sizeof(*s->tids));
-	if (!inputs || !s->tids) {
+	s->losses = calloc(s->host->nr_streams + 1, sizeof(*s->losses));
+	if (!inputs || !s->tids || !s->losses) {
 		free(inputs);
 		return fail(err, -ENOMEM, "out of memory");
 	}
@@ -473,6 +499,7 @@ int within_find(struct within *out, struct trace *host, const struct within_opti
 	}
 	free(s.callers);
 	free(s.tids);
+	free(s.losses);
 	map_release(&s.by_vcpu);
 	map_release(&s.nested_of);
 	declared_release(&s.declared);

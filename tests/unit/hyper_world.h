@@ -91,6 +91,10 @@ struct world {
 	struct world_vcpu vcpus[WORLD_CPUS];
 	/* A hypercall that the host's tracer loses: number of calls until then; 0 none. */
 	unsigned lose_call, nr_calls;
+	/* Of vCPU 0's block of this number the host has the begin only, and of the 256th after it
+	 * the end; 0 none. */
+	unsigned lose_blocks;
+	bool losing, gap[WORLD_CPUS];
 	bool open;    /* fragments leave as they are written, as the guest's module sends them */
 	bool fold;    /* calls go into a file of their own */
 	uint64_t rip; /* of the next call */
@@ -117,11 +121,15 @@ struct world {
 static inline void world_record(struct world *w, unsigned cpu, uint64_t t, const struct buf *b)
 {
 	struct pages *p = &w->cpus[cpu];
+	bool gap = w->losing && !w->gap[cpu];
 
-	if (p->used && p->used - p->page + b->len + 16 > BUILD_PAGE) {
-		page_end(p);
+	if (p->used && (gap || p->used - p->page + b->len + 16 > BUILD_PAGE)) {
+		page_end_lost(p, w->gap[cpu] && !w->losing ? 1u << 31 : 0, 0);
+		w->gap[cpu] = w->losing;
 		p->used = 0;
 	}
+	if (w->losing)
+		return;
 	if (!p->used) {
 		page_begin(p, t);
 		w->last[cpu] = t;
@@ -276,6 +284,13 @@ static inline bool world_switch(struct world_vcpu *v, uint64_t tsc)
 	return true;
 }
 
+static inline bool is_in_gap(const struct world *w, const struct world_vcpu *v)
+{
+	uint32_t seq = v->sending_seq - (v->fragment < 2);
+
+	return seq >= w->lose_blocks && seq < w->lose_blocks + 256;
+}
+
 /* Up to @calls hypercalls; returns the time after the last. */
 static inline uint64_t world_send(struct world *w, unsigned vcpu, unsigned cpu, uint64_t t,
 				  unsigned calls)
@@ -286,6 +301,7 @@ static inline uint64_t world_send(struct world *w, unsigned vcpu, unsigned cpu, 
 	for (unsigned i = 0; i < calls && v->sending_len; i++) {
 		ht_call_fragment(&call, v->block, v->sending_len, v->sending_seq, v->fragment,
 				 v->fragment + 1 == ht_call_fragments(v->sending_len));
+		w->losing = w->lose_blocks && (vcpu ? w->losing : is_in_gap(w, v));
 		v->fragment++;
 		t = world_call(w, vcpu, cpu, t, &call);
 		if (v->fragment == ht_call_fragments(v->sending_len)) {

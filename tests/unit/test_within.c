@@ -71,7 +71,7 @@ static void open_world(struct world *w, struct trace **host, struct within *foun
 {
 	struct error err = {0};
 
-	world_run(w, ROUNDS);
+	world_run(w, w->lose_blocks ? 6 * ROUNDS : ROUNDS);
 	world_write(w, path);
 	assert_int_equal(trace_open(host, path, &err), 0);
 	assert_int_equal(within_find(found, *host, &options, &err), 0);
@@ -192,6 +192,24 @@ static void test_lost_call(void **state)
 	assert_true(nr[0] + nr[1] + 400 > w.vcpus[0].nr_sent + w.vcpus[1].nr_sent);
 	assert_int_equal(found.list[0].trace->loss.packets, 1);
 	assert_int_equal(found.list[0].trace->problems.nr, 1);
+	close_world(&w, host, &found);
+}
+
+/* So many blocks are lost that the next has the number of the one that was cut: they are two. */
+static void test_lost_numbers(void **state)
+{
+	struct world w = {.lose_blocks = 5};
+	struct within found;
+	struct trace *host;
+
+	(void)state;
+	open_world(&w, &host, &found);
+	assert_int_equal(found.nr, 1);
+	for (int i = 0; i < WORLD_CPUS; i++) {
+		unsigned lost, nr = compare(found.list[0].trace, &w.vcpus[i], i, &lost);
+
+		assert_true(lost && nr > ROUNDS * 15 && nr < w.vcpus[i].nr_sent);
+	}
 	close_world(&w, host, &found);
 }
 
@@ -692,15 +710,25 @@ static int drop_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_events),     cmocka_unit_test(test_open_blocks),
-		cmocka_unit_test(test_nested),	       cmocka_unit_test(test_nested_alone),
-		cmocka_unit_test(test_lost_call),      cmocka_unit_test(test_events_of_host),
-		cmocka_unit_test(test_folded_calls),   cmocka_unit_test(test_history_of_host),
-		cmocka_unit_test(test_forged),	       cmocka_unit_test(test_no_rip),
-		cmocka_unit_test(test_forged_history), cmocka_unit_test(test_namesake),
-		cmocka_unit_test(test_flood),	       cmocka_unit_test(test_crowd),
-		cmocka_unit_test(test_twins),	       cmocka_unit_test(test_crowds),
-		cmocka_unit_test(test_panic),	       cmocka_unit_test(test_rate_of_no_counter),
+		cmocka_unit_test(test_all_events),
+		cmocka_unit_test(test_open_blocks),
+		cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_nested_alone),
+		cmocka_unit_test(test_lost_call),
+		cmocka_unit_test(test_lost_numbers),
+		cmocka_unit_test(test_events_of_host),
+		cmocka_unit_test(test_folded_calls),
+		cmocka_unit_test(test_history_of_host),
+		cmocka_unit_test(test_forged),
+		cmocka_unit_test(test_no_rip),
+		cmocka_unit_test(test_forged_history),
+		cmocka_unit_test(test_namesake),
+		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_twins),
+		cmocka_unit_test(test_crowds),
+		cmocka_unit_test(test_panic),
+		cmocka_unit_test(test_rate_of_no_counter),
 	};
 
 	return cmocka_run_group_tests(tests, make_file, drop_file);
