@@ -121,6 +121,7 @@ struct ctf_fc {
 	bool is_enum;
 	bool bits_reversed; /* CTF 2 bit-order other than the byte order's usual one */
 	bool ref_signed;    /* the selector is signed */
+	bool passed;	    /* finish.c: references behind it may lead to it */
 	int8_t slot;	    /* event argument it fills, CTF_SLOT_TID, or -1 */
 	int16_t reg;	    /* where to save its value, or -1 */
 	int16_t ref_reg;    /* where length or selector was saved, or -1 */

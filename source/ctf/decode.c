@@ -119,7 +119,7 @@ static int walk_body(struct ctf_cursor *cur, const struct ctf_plan *plan, struct
 	w.fuel = ctf_walk_fuel(w.end - w.pos);
 	memcpy(slots, plan->defaults, sizeof(plan->defaults));
 	slots[CTF_SLOT_TID] = -1;
-	memset(cur->regs + CTF_SHARED_REGS, 0, plan->cls->nr_regs * sizeof(*cur->regs));
+	ctf_forget_regs(cur->regs, plan->cls->nr_regs);
 	ret = ctf_walk_record(&w, cur->plan->cls->event_context, NULL);
 	if (!ret)
 		ret = ctf_walk_record(&w, plan->cls->context, NULL);
@@ -175,6 +175,8 @@ static const uint8_t *sequence_step(const struct ctf_cursor *cur, const struct c
 static const uint8_t *do_steps(struct ctf_cursor *cur, const struct ctf_plan *plan,
 			       const uint8_t *p, const uint8_t *end, struct event *e)
 {
+	if (unlikely(plan->nr_unset))
+		ctf_forget_regs(cur->regs, plan->nr_unset);
 	for (unsigned i = 0; p && i < plan->nr_steps; i++) {
 		const struct ctf_step *s = &plan->steps[i];
 		const struct ctf_load *loads = plan->loads;

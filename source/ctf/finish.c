@@ -162,7 +162,7 @@ static int mark(struct finish *f, struct ctf_fc *fc, const char **names, unsigne
 	int ret = -ENOENT;
 
 	if (!nr) {
-		if (fc->kind != CTF_INT && fc->kind != CTF_VARINT)
+		if ((fc->kind != CTF_INT && fc->kind != CTF_VARINT) || !fc->passed)
 			return -ENOENT;
 		if (t->reg < 0)
 			t->reg = fc->reg >= 0 ? fc->reg : new_reg(f, t->scope);
@@ -270,6 +270,7 @@ static int resolve(struct finish *f, struct ctf_fc *fc)
 {
 	int ret = 0;
 
+	fc->passed = true;
 	if (fc->ref)
 		ret = resolve_one(f, fc);
 	else if (fc->kind == CTF_VARIANT || fc->kind == CTF_OPTIONAL)

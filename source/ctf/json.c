@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define RECORD_SEPARATOR '\x1e'
+/* A value takes a hundred times as much memory as text, and an event some kilobytes of it. */
+#define FRAGMENT_BYTES_MAX ((size_t)2 << 20)
 
 /* Ends of the lists of the metadata. */
 struct tails {
@@ -278,9 +280,14 @@ static int next_fragment(struct json_parser *p, const char *text, size_t *at, si
 			 struct tails *t)
 {
 	json_error_t why;
-	json_t *json = json_loadb(text + *at, len - *at, JSON_DISABLE_EOF_CHECK, &why);
+	size_t room = len - *at < FRAGMENT_BYTES_MAX ? len - *at : FRAGMENT_BYTES_MAX;
+	json_t *json = json_loadb(text + *at, room, JSON_DISABLE_EOF_CHECK, &why);
 	int ret;
 
+	if (!json && room < len - *at && (size_t)why.position >= room)
+		return fail(p->err, -E2BIG,
+			    "metadata fragment at offset %zu is longer than %zu bytes", *at,
+			    FRAGMENT_BYTES_MAX);
 	if (!json)
 		return fail(p->err, -EINVAL, "metadata at offset %zu: %s",
 			    *at + (size_t)why.position, why.text);

@@ -365,6 +365,16 @@ static void make_quick(struct ctf_plan *plan)
 	}
 }
 
+/* A run loads all that it has; of a variant's options one is read. */
+static bool has_walk(const struct compiler *c)
+{
+	unsigned i = 0;
+
+	while (i < c->nr_steps && c->steps[i].kind != CTF_STEP_WALK)
+		i++;
+	return i < c->nr_steps;
+}
+
 static int compile(struct ctf_plan *plan, const struct ctf_stream_class *stream, struct arena *a)
 {
 	const struct ctf_fc *const records[] = {stream->event_context, plan->cls->context,
@@ -390,6 +400,7 @@ static int compile(struct ctf_plan *plan, const struct ctf_stream_class *stream,
 	plan->steps = steps;
 	plan->loads = loads;
 	plan->nr_steps = (uint16_t)c.nr_steps;
+	plan->nr_unset = has_walk(&c) ? (uint16_t)plan->cls->nr_regs : 0;
 	plan->has_tid = c.has_tid;
 	if (c.has_tid)
 		plan->tid = c.tid;

@@ -81,6 +81,7 @@ struct ctf_plan {
 	uint8_t nr_texts;     /* of quick */
 	uint32_t fixed_bytes; /* fixed: size of the record behind its header */
 	uint16_t nr_steps;
+	uint16_t nr_unset;   /* registers that the steps may leave as the event before had them */
 	struct ctf_load tid; /* relative to the first step */
 	int64_t defaults[EVENT_ARGS];
 	const struct ctf_load *loads;

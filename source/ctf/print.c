@@ -104,7 +104,6 @@ static const struct ctf_plan *read_own_header(struct located *l, const struct ev
 		is_long = p[0] == 0xff && p[1] == 0xff;
 		*pos += is_long ? 14 * 8 : 6 * 8;
 	}
-	memset(l->regs + CTF_SHARED_REGS, 0, plan->cls->nr_regs * sizeof(*l->regs));
 	return plan;
 }
 
@@ -131,6 +130,7 @@ static int locate(struct located *l, const struct stream *s, const struct event 
 	plan = cs->plan->self_contained ? read_own_header(l, e, &pos) : read_headers(l, cf, &pos);
 	if (!plan || plan->cls->broken)
 		return -ENOENT;
+	ctf_forget_regs(l->regs, plan->cls->nr_regs);
 	l->cls = plan->cls;
 	l->common = pos;
 	if (cs->plan->context_is_packed && pos % 8 == 0)

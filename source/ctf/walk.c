@@ -269,7 +269,7 @@ static int walk_variant(struct ctf_walk *w, const struct ctf_fc *fc, const char 
 {
 	uint64_t selector = w->regs[fc->ref_reg];
 
-	for (unsigned i = 0; i < fc->nr_members; i++) {
+	for (unsigned i = 0; selector != CTF_REG_UNSET && i < fc->nr_members; i++) {
 		if (is_selected(&fc->members[i], selector, fc->ref_signed))
 			return walk(w, fc->members[i].fc, name);
 	}
@@ -284,6 +284,8 @@ static int walk_optional(struct ctf_walk *w, const struct ctf_fc *fc, const char
 	bool present =
 		member->nr_ranges ? is_selected(member, selector, fc->ref_signed) : selector != 0;
 
+	if (selector == CTF_REG_UNSET)
+		return -EINVAL;
 	return present ? walk(w, member->fc, name) : leaf(w, &v);
 }
 

@@ -60,6 +60,17 @@ static inline uint64_t ctf_walk_fuel(uint64_t nr_bits)
 	return nr_bits + 4096;
 }
 
+/* What a register has when its field was not read: it was in an option of a variant that was not
+ * taken.  As a length it is longer than any file, and it selects nothing. */
+#define CTF_REG_UNSET UINT64_C(0x8badf00d5eed0bad)
+
+/* Before an event: what the one before it left is of no field of this one. */
+static inline void ctf_forget_regs(uint64_t regs[static CTF_REGS], unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++)
+		regs[CTF_SHARED_REGS + i] = CTF_REG_UNSET;
+}
+
 /* Reads one record (a root structure; NULL is an empty one) at w->pos and moves behind it.
  * -ENODATA: it does not fit before w->end; -EINVAL: it cannot be what it says. */
 int ctf_walk_record(struct ctf_walk *w, const struct ctf_fc *fc, const char *name);

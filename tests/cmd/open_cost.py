@@ -93,6 +93,25 @@ def write_ctf(folder, fields):
     return folder
 
 
+JSON = """{"type": "preamble", "version": 2}
+{"type": "event-record-class", "id": 1, "name": "x", "data-stream-class-id": 0}
+%s
+"""
+
+
+def write_json(folder, fragment):
+    """No stream: it is the metadata that is read."""
+    folder.mkdir()
+    (folder / "metadata").write_text("\x1e".join(["", *(JSON % fragment).splitlines(True)]))
+    (folder / "ch0").write_bytes(bytes(16))
+    return folder
+
+
+def many_values():
+    """Each is three bytes of text, and some two hundred of memory."""
+    return '{"type": "event-record-class", "id": 2, "x": [' + "{}," * (2 << 20) + "{}]}"
+
+
 def files(folder):
     for make, told in ((counters_of_buffers, "no event format"), (lengths_of_time, "no event format"), (pointed_at, "no event format"),
                        (more_than_fits, "more than is sensible: some of it is not used")):
@@ -101,6 +120,7 @@ def files(folder):
         yield path, told
     yield write_ctf(folder / "lengths_among_many", lengths_among_many()), "sound"
     yield write_ctf(folder / "lengths_in_options", lengths_in_options()), "lead through too many options"
+    yield write_json(folder / "many_values", many_values()), "is longer than"
 
 
 def main():

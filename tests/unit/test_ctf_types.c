@@ -610,6 +610,67 @@ static void ctf2_concatenated(void **state)
 	close_trace(&o);
 }
 
+/* A stream of events of class 1, each a byte of time and so many others. */
+static void open_json(const char *events, const char *bytes, size_t len)
+{
+	char metadata[16384];
+	struct bits b = {0};
+
+	put_text(&b, bytes, len);
+	snprintf(metadata, sizeof(metadata), "%s%s", json_head, events);
+	make_dir(&o);
+	write_file(&o, "metadata", metadata, strlen(metadata));
+	write_bits(&o, "stream", &b);
+	must_open(&o);
+}
+
+#define JSON_LIST(origin, path)                                                                    \
+	JSON_MEMBER("list",                                                                        \
+		    "{\"type\": \"dynamic-length-array\", \"element-field-class\": \"u8\", "       \
+		    "\"length-field-location\": {" origin "\"path\": [" path "]}}")
+#define JSON_OPTION(name, low, class)                                                              \
+	"{\"name\": \"" name "\", \"selector-field-ranges\": [[" #low ", " #low                    \
+	"]], \"field-class\": " class "}"
+
+/* A length that the event does not have is not that of the event before. */
+static void ctf2_length_of_another_event(void **state)
+{
+	(void)state;
+	open_json(
+		JSON_EVENT(
+			1,
+			JSON_MEMBER("s", "\"u8\"") ", " JSON_MEMBER(
+				"v",
+				"{\"type\": \"variant\", " JSON_SELECT("\"s\"") ", \"options\": [" JSON_OPTION(
+					"a", 0,
+					"{\"type\": \"structure\", \"member-classes\": [" JSON_MEMBER(
+						"n",
+						"\"u8\"") "]}") ", " JSON_OPTION("b", 1,
+										 "\"u8\"") "]}") ", " JSON_LIST("",
+														"\"v\", \"n\"")),
+		"\1\5\0\2\x11\x22"
+		"\1\6\1\7\x33\x44",
+		12);
+	assert_int_equal(o.nr, 2);
+	expect_text(&o, 0, "s=0 v={n=2} list=[17, 34]");
+	assert_int_equal(o.events[1].kind, EV_LOST);
+	close_trace(&o);
+}
+
+/* Nor is one that comes later. */
+static void ctf2_length_behind(void **state)
+{
+	(void)state;
+	open_json(JSON_EVENT(1, JSON_LIST("\"origin\": \"event-record-payload\", ",
+					  "\"n\"") ", " JSON_MEMBER("n", "\"u8\"")),
+		  "\1\5\2\1\6\x11\x22\2", 8);
+	assert_true(has_problem(&o, "\"n\", which a length or a selector refers to, is not an "
+				    "integer that comes before it"));
+	assert_int_equal(o.nr, 1);
+	assert_int_equal(o.events[0].kind, EV_LOST);
+	close_trace(&o);
+}
+
 /* One event class that cannot be understood costs only its own events. */
 static void broken_event_class(void **state)
 {
@@ -728,6 +789,8 @@ int main(void)
 		cmocka_unit_test(records_of_bits),
 		cmocka_unit_test(ctf2),
 		cmocka_unit_test(ctf2_concatenated),
+		cmocka_unit_test(ctf2_length_of_another_event),
+		cmocka_unit_test(ctf2_length_behind),
 		cmocka_unit_test(broken_event_class),
 		cmocka_unit_test(hostile_metadata),
 		cmocka_unit_test(more_lengths_than_a_plan_has),
