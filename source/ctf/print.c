@@ -329,6 +329,14 @@ static bool is_word(const char *label)
 	return *label != '\0';
 }
 
+/* Metadata may have bits that no integer has, or the last before the first. */
+static bool has_flag(const struct ctf_range *r, uint64_t value)
+{
+	uint64_t high = r->high < 63 ? r->high : 63;
+
+	return r->low <= high && (value >> r->low & UINT64_MAX >> (63 - (high - r->low)));
+}
+
 static void put_flags(struct printer *p, const struct ctf_value *v)
 {
 	bool first = true;
@@ -337,7 +345,7 @@ static void put_flags(struct printer *p, const struct ctf_value *v)
 	for (unsigned i = 0; i < v->fc->nr_labels; i++) {
 		const struct ctf_range *r = &v->fc->labels[i];
 
-		if (r->low > 63 || !(v->u >> r->low & (UINT64_MAX >> (63 - (r->high - r->low)))))
+		if (!has_flag(r, v->u))
 			continue;
 		if (!first)
 			text_char(&p->text, '|');

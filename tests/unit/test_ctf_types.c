@@ -507,34 +507,32 @@ static const char json_events[] = JSON_EVENT(
 		JSON_FIXED(
 			"bit-map", 8,
 			", \"alignment\": 8, \"flags\": {\"low\": [[0, 0]], "
-			"\"mid\": [[2, 3]], \"high\": [[7, 7]]}")) ", " JSON_MEMBER("bits",
-										    JSON_FIXED(
-											    "bit-array",
-											    4,
-											    ", \"bit-order\": \"last-to-first\"")) ", " JSON_MEMBER("u",
-																		    JSON_FIXED(
-																			    "unsigned-integer",
-																			    64,
-																			    ", \"alignment\": 8, \"mappings\": "
-																			    "{\"top\": [[18446744073709551615, 18446744073709551615]]}")) ", " JSON_MEMBER("s",
-																													   "{\"type\": \"static-length-string\", \"length\": 6}") ", " JSON_MEMBER("d",
-																																						   "{\"type\": \"dynamic-length-string\", " JSON_LENGTH("n") "}") ", " JSON_MEMBER("z",
-																																																   "{\"type\": \"null-terminated-string\", \"encoding\": \"utf-16le\"}") ", " JSON_MEMBER("blob",
-																																																											  "{\"type\": \"static-length-blob\", \"length\": 2}") ", " JSON_MEMBER("dblob",
-																																																																				"{\"type\": \"dynamic-length-blob\", " JSON_LENGTH(
-																																																																					"n") "}") ", " JSON_MEMBER("o",
-																																																																								   "{\"type\": \"optional\", \"field-class\": \"u8\", " JSON_SELECT(
-																																																																									   "\"flag\"") "}") ", " JSON_MEMBER("absent", "{\"type\": \"optional\", \"field-class\": \"u8\", \"selector-field-ranges\""
-																																																																														       ": [[9, 9]], " JSON_SELECT(
-																																																																															       "\"n\"") "}") ", " JSON_MEMBER("v",
-																																																																																			      "{\"type\": \"variant\", \"options\": [{\"name\": \"a\", \"field-class\": \"u8\", "
-																																																																																			      "\"selector-field-ranges\": [[0, 1]]}, {\"field-class\": {\"type\": "
-																																																																																			      "\"variable-length-signed-integer\"}, \"selector-field-ranges\": [[2, 5]]}], " JSON_SELECT("\"n\"") "}") ", " JSON_MEMBER("in",
-																																																																																																			"{\"type\": \"structure\", \"minimum-alignment\": 32, \"member-classes\": [" JSON_MEMBER(
-																																																																																																				"list",
-																																																																																																				"{\"type\": \"dynamic-length-array\", \"element-field-class\": "
-																																																																																																				"\"u8\", " JSON_LENGTH_UP "}") "]}") ", " JSON_MEMBER("arr", "{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": "
-																																																																																																											     "\"u8\"}"));
+			"\"mid\": [[2, 3]], \"odd\": [[3, 1]], \"high\": [[7, 99]]}")) ", " JSON_MEMBER("bits",
+													JSON_FIXED(
+														"bit-array",
+														4,
+														", \"bit-order\": \"last-to-first\"")) ", " JSON_MEMBER("u",
+																					JSON_FIXED(
+																						"unsigned-integer",
+																						64,
+																						", \"alignment\": 8, \"mappings\": "
+																						"{\"top\": [[18446744073709551615, 18446744073709551615]]}")) ", " JSON_MEMBER("s",
+																															       "{\"type\": \"static-length-string\", \"length\": 6}") ", " JSON_MEMBER("d", "{\"type\": \"dynamic-length-string\", " JSON_LENGTH("n") "}") ", " JSON_MEMBER("z",
+																																																			    "{\"type\": \"null-terminated-string\", \"encoding\": \"utf-16le\"}") ", " JSON_MEMBER("blob",
+																																																														   "{\"type\": \"static-length-blob\", \"length\": 2}") ", " JSON_MEMBER("dblob",
+																																																																							 "{\"type\": \"dynamic-length-blob\", " JSON_LENGTH("n") "}") ", " JSON_MEMBER("o",
+																																																																																       "{\"type\": \"optional\", \"field-class\": \"u8\", " JSON_SELECT(
+																																																																																	       "\"flag\"") "}") ", " JSON_MEMBER("absent", "{\"type\": \"optional\", \"field-class\": \"u8\", \"selector-field-ranges\""
+																																																																																							   ": [[9, 9]], " JSON_SELECT(
+																																																																																								   "\"n\"") "}") ", " JSON_MEMBER("v",
+																																																																																												  "{\"type\": \"variant\", \"options\": [{\"name\": \"a\", \"field-class\": \"u8\", "
+																																																																																												  "\"selector-field-ranges\": [[0, 1]]}, {\"field-class\": {\"type\": "
+																																																																																												  "\"variable-length-signed-integer\"}, \"selector-field-ranges\": [[2, 5]]}], " JSON_SELECT("\"n\"") "}") ", " JSON_MEMBER("in", "{\"type\": \"structure\", \"minimum-alignment\": 32, \"member-classes\": [" JSON_MEMBER("list",
+																																																																																																																							   "{\"type\": \"dynamic-length-array\", \"element-field-class\": "
+																																																																																																																							   "\"u8\", " JSON_LENGTH_UP
+																																																																																																																							   "}") "]}") ", " JSON_MEMBER("arr",
+																																																																																																																										       "{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": "
+																																																																																																																										       "\"u8\"}"));
 
 static void ctf2(void **state)
 {
