@@ -83,7 +83,8 @@ static int told_parent(struct candidate *list, unsigned nr, unsigned i, struct e
 	if (!list[i].in->recorded)
 		return no_parent(list, nr, i, err);
 	list[i].missing = true;
-	list[i].parent = PARENT_NONE;
+	list[i].told = false;
+	list[i].evidence[0] = '\0';
 	return 0;
 }
 
@@ -95,7 +96,7 @@ static int doubt_told(struct candidate *list, unsigned nr, unsigned i, struct pr
 	struct candidate *c = &list[i];
 	const char *said = c->parent >= 0 ? list[c->parent].name : "no other";
 
-	if (!c->told || c->missing || c->in->because ||
+	if (!c->told || c->in->because ||
 	    (c->parent >= 0 && pairs_of(list, i, (unsigned)c->parent)))
 		return 0;
 	for (unsigned k = 0; k < nr; k++) {
@@ -154,6 +155,14 @@ static bool uuid_is_of_one(const struct candidate *list, unsigned nr, unsigned i
 static bool must_be(const struct candidate *c, unsigned parent)
 {
 	return (!c->told && !c->proven) || c->parent == (int)parent;
+}
+
+/* Its recorder knows of those that it recorded that they do not run it. */
+static bool may_run(const struct candidate *c, unsigned k, const struct candidate *parent)
+{
+	bool recorded = c->missing && c->in->recording == parent->in->recording;
+
+	return !recorded && must_be(c, k);
 }
 
 /* Its UUID is its own word.  Where the recorder knows the process that it is, by the link that
@@ -264,7 +273,7 @@ static void parent_by_pairs(struct candidate *list, unsigned nr, unsigned i)
 
 		if (pairs < PAIRS_MIN || pairs <= list[i].nr_pairs)
 			continue;
-		if (!must_be(&list[i], k))
+		if (!may_run(&list[i], k, &list[k]))
 			continue;
 		list[i].nr_pairs = pairs;
 		list[i].parent = (int)k;
@@ -426,7 +435,7 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 	int ret, deeper = 1;
 
 	if (k == i || is_below(list, nr, k, i) || !list[k].sample->stays.nr ||
-	    !rates_known(list[i].sample, list[k].sample, 0) || !must_be(&list[i], k))
+	    !rates_known(list[i].sample, list[k].sample, 0) || !may_run(&list[i], k, &list[k]))
 		return 0;
 	o.stop = stop;
 	ret = find_inside(&fit, list[i].sample, list[k].sample, &o);
@@ -698,8 +707,8 @@ static int doubt_user(struct candidate *list, unsigned nr, unsigned i, struct pr
 	const char *said = c->parent >= 0 ? list[c->parent].name : "no other";
 	int told = c->parent, ret;
 
-	if (!c->told || c->missing || c->in->because || c->in->recorded || c->nr_pairs ||
-	    c->same_clock || c->proven || c->exact || c->fit.events)
+	if (!c->told || c->in->because || c->in->recorded || c->nr_pairs || c->same_clock ||
+	    c->proven || c->exact || c->fit.events)
 		return 0;
 	c->told = false;
 	c->parent = PARENT_UNKNOWN;

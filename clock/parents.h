@@ -23,7 +23,8 @@ struct candidate {
 	char name[64];
 	int parent;			 /* index of a candidate, or PARENT_* */
 	bool told;			 /* by the user, or the recorder */
-	bool missing;			 /* told, but of that machine there is no trace */
+	bool missing;			 /* its recorder says where, but that machine has no trace:
+					    it is not told, but known to be in none of that recording */
 	bool proven;			 /* the parent lists a VM with this machine's UUID */
 	const struct declared *declared; /* what its state lines say */
 	const struct declared_vm *vm;	 /* as its parent lists it; NULL when it does not */

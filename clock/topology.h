@@ -23,7 +23,7 @@ struct vcpu_hint {
 #define MACHINE_EVIDENCE 400 /* bytes */
 
 struct machine {
-	char name[64];	/* unique; host name, or what the user said */
+	char name[64];	/* unique; host name, or what the user said; "" not known */
 	int parent;	/* index; -1 for L0 */
 	unsigned level; /* 0 for L0, 1 for its VMs ... */
 	struct trace
@@ -69,6 +69,7 @@ struct topology_input {
 	const char *parent;	  /* name of the parent, "-" for L0, NULL: find out */
 	const struct trace *host; /* the parent's trace, where @parent is known by that */
 	bool recorded;		  /* @parent is the recorder's word, not the user's */
+	unsigned recording;	  /* whose manifest names it, from 1 on; 0: none does */
 	int vm_pid; /* the process of the parent that it is, as the recorder says; 0 unknown */
 	const char *because; /* how @parent is known, in words; NULL: the user or the recorder says
 				so */

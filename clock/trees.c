@@ -84,9 +84,9 @@ static uint64_t rank_of(const struct candidate *list, unsigned nr, unsigned root
 
 	for (unsigned i = 0; i < nr; i++)
 		members += root_of(list, nr, i) == (int)root;
-	return (uint64_t)(c->told && !c->missing) << 35 |
-	       (uint64_t)tells_of_cpus(c->sample->trace) << 34 | (uint64_t)!c->missing << 33 |
-	       (uint64_t)!c->declared->hypervisor << 32 | members << 1 | (c->sample->stays.nr > 0);
+	return (uint64_t)c->told << 35 | (uint64_t)tells_of_cpus(c->sample->trace) << 34 |
+	       (uint64_t)!c->missing << 33 | (uint64_t)!c->declared->hypervisor << 32 |
+	       members << 1 | (c->sample->stays.nr > 0);
 }
 
 static uint64_t size_of(const struct trace *t)
@@ -156,9 +156,8 @@ static bool is_mostly_unreadable(const struct trace *t)
 	return t->loss.bytes_skipped > size_of(t) / 2;
 }
 
-/* L0 saw it run, in a VM that has no trace: its place is known, and its clock as far as all was
- * read. */
-static void explain_between(struct candidate *c, const struct candidate *l0,
+/* L0 saw it run, in a VM that has no trace: its place is known, and ... */
+static void explain_between(const struct candidate *c, const struct candidate *l0,
 			    struct topology_apart *out)
 {
 	char threads[60];
@@ -174,6 +173,11 @@ static void explain_between(struct candidate *c, const struct candidate *l0,
 		" events): it runs in a VM that %s of, which has no trace; add that one's trace",
 		c->fit.cpu, l0->name, several ? "s" : "", threads, c->fit.events,
 		several ? "these are vCPUs" : "this is a vCPU");
+}
+
+/* ... its clock's relation, as far as all was read. */
+static void keep_clock(struct candidate *c, const struct candidate *l0, struct topology_apart *out)
+{
 	if (c->sample->known_until < UINT64_MAX || l0->sample->known_until < UINT64_MAX)
 		return;
 	out->to_l0 = c->fit.model;
@@ -206,6 +210,8 @@ static void explain(struct candidate *list, unsigned nr, unsigned i, int root, u
 	if (*out->why) /* known already */
 		return;
 	name_nested(list[l0].sample, threads, sizeof(threads));
+	if (root == (int)i && c->around == (int)l0)
+		keep_clock(c, &list[l0], out);
 	if (root != (int)i)
 		snprintf(out->why, sizeof(out->why), "it runs in %.60s, which cannot be placed",
 			 list[c->parent].name);
@@ -261,7 +267,11 @@ int trees_order(struct candidate *list, unsigned nr, unsigned *order, struct top
 	if (ret)
 		return ret;
 	l0 = find_l0(list, nr);
-	if (!list[l0].evidence[0])
+	if (list[l0].missing)
+		snprintf(list[l0].evidence, sizeof(list[l0].evidence),
+			 "it was recorded through %.60s, of which there is no trace",
+			 list[l0].in->parent);
+	else if (!list[l0].evidence[0])
 		snprintf(list[l0].evidence, sizeof(list[l0].evidence),
 			 nr > 1 ? "it runs in none of the others" : "the only trace");
 	list[l0].parent = PARENT_NONE;

@@ -29,8 +29,9 @@ static bool is_under(const char *path, const char *dir)
 }
 
 static void apply_machine(struct topology_input *input, const struct rundir_machine *machine,
-			  bool alone)
+			  unsigned recording, bool alone)
 {
+	input->recording = recording;
 	input->name = machine->name;
 	input->vm_pid = machine->vm_pid;
 	/* The machine on which a recorder ran is the outermost of its own run; beside others it may
@@ -52,7 +53,7 @@ static void apply_runs(struct topology_input *list, unsigned nr, const struct in
 
 			for (unsigned i = 0; i < nr; i++) {
 				if (is_under(list[i].trace->path, machine->folder))
-					apply_machine(&list[i], machine, alone);
+					apply_machine(&list[i], machine, r + 1, alone);
 			}
 		}
 	}

@@ -106,17 +106,33 @@ static int graft_machine(struct topology *t, struct machine *m, const struct shi
 	return 0;
 }
 
-/* The VM in L0 in which it runs, of which there is nothing else. */
-static void add_between(struct topology *t, struct machine *m)
+/* The VM without a trace that is called so; if there is none, where it will be. */
+static unsigned find_between(const struct topology *t, const char *name)
 {
-	struct machine *out = &t->machines[t->nr_machines];
+	unsigned i = 0;
 
+	while (i < t->nr_machines &&
+	       (t->machines[i].trace || !*name || strcmp(t->machines[i].name, name)))
+		i++;
+	return i;
+}
+
+/* The VM in L0 in which it runs, of which there is nothing else. */
+static void add_between(struct topology *t, struct machine *m, const char *name)
+{
+	unsigned at = find_between(t, name);
+	struct machine *out = &t->machines[at];
+
+	m->parent = (int)at;
+	m->level = 2;
+	if (at < t->nr_machines)
+		return;
+	t->nr_machines++;
 	*out = (struct machine){.parent = 0, .level = 1};
+	snprintf(out->name, sizeof(out->name), "%s", name);
 	snprintf(out->evidence, sizeof(out->evidence),
 		 "%.60s is active only while %.60s runs a guest of this VM", m->name,
 		 t->machines[0].name);
-	m->parent = (int)t->nr_machines++;
-	m->level = 2;
 }
 
 /* By what L0 saw of it. */
@@ -138,7 +154,7 @@ static int place_between(const struct topology *t, struct machine *m,
 }
 
 int inputs_graft(struct topology *t, struct topology *tree, struct clock_model *to_l0,
-		 bool with_host, struct error *err)
+		 const char *host, struct error *err)
 {
 	bool between = to_l0->nr_pieces && tree->nr_machines == 1;
 	const struct shift s = find_shift(t, tree);
@@ -154,8 +170,8 @@ int inputs_graft(struct topology *t, struct topology *tree, struct clock_model *
 			tree->machines[i].parent += (int)at;
 		if (between && place_between(t, &tree->machines[i], to_l0, err))
 			return -ENOMEM;
-		if (between && with_host)
-			add_between(t, &tree->machines[i]);
+		if (between && host)
+			add_between(t, &tree->machines[i], host);
 		if (graft_machine(t, &tree->machines[i], between ? NULL : &s))
 			return fail(err, -ENOMEM, "out of memory");
 	}

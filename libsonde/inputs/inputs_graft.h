@@ -12,10 +12,10 @@
  * no bound, and the machines' evidence says so.  What is taken from @tree is gone from it; it is to
  * be released all the same.
  *
- * @with_host: what L0 saw run gets the VM in which it runs as its parent, a machine without a
- * trace.
+ * @host: what L0 saw run gets the VM in which it runs as its parent, a machine without a trace, of
+ * that name; "": its name is not known; NULL: it gets none.
  */
 int inputs_graft(struct topology *t, struct topology *tree, struct clock_model *to_l0,
-		 bool with_host, struct error *err);
+		 const char *host, struct error *err);
 
 #endif

@@ -212,6 +212,21 @@ static int find_tree(struct placing *p, struct topology *out, unsigned *nr, stru
 	return ret;
 }
 
+/* The VM of L0 through which its recorder reached it; "": not known. */
+static const char *host_of(const struct placing *p, const struct topology_input *of)
+{
+	const struct rundir *run = of->recording ? &p->in->runs[of->recording - 1] : NULL;
+
+	for (unsigned i = 0; run && of->parent && i < run->nr; i++) {
+		const struct rundir_machine *m = &run->machines[i];
+
+		if (m->parent && !strcmp(m->name, of->parent) &&
+		    !strcmp(m->parent, p->in->topology.machines[0].name))
+			return m->name;
+	}
+	return "";
+}
+
 /* What is left of the list, tree by tree. */
 static int add_trees(struct placing *p, unsigned done, struct error *err)
 {
@@ -230,7 +245,8 @@ static int add_trees(struct placing *p, unsigned done, struct error *err)
 		if (!ret) {
 			struct clock_model to_l0 = take_seen(p, tree.machines[0].trace);
 
-			ret = inputs_graft(&p->in->topology, &tree, &to_l0, !p->every_tree, err);
+			ret = inputs_graft(&p->in->topology, &tree, &to_l0,
+					   p->every_tree ? NULL : host_of(p, p->list), err);
 			clock_model_release(&to_l0);
 		}
 		topology_release(&tree);

@@ -290,8 +290,10 @@ static int open_traced(struct model *m, const struct machine *from)
 	if (!mc)
 		return -ENOMEM;
 	snprintf(mc->evidence, sizeof(mc->evidence), "%s", from->evidence);
-	if (!from->trace)
+	if (!from->trace) {
+		snprintf(mc->vm_name, sizeof(mc->vm_name), "%s", from->name);
 		return 0;
+	}
 	machine_name(mc, from->name);
 	mc->trace = from->trace;
 	vm_counts_add(mc);

@@ -317,9 +317,11 @@ static void place(struct machine_state *guest, struct machine_state **unknown)
 {
 	struct machine_state *around = guest->parent, *vm = guest->disputed ? NULL : guest->runs_in;
 
-	if (!vm && !*unknown)
+	if (!vm && !*unknown && !around->vm_name[0])
 		*unknown = around;
-	vm = machine_root(vm ? vm : *unknown);
+	if (!vm)
+		vm = around->vm_name[0] ? around : *unknown;
+	vm = machine_root(vm);
 	snprintf(around->evidence, sizeof(around->evidence), "%s", HOLDS_TEXT);
 	if (machine_root(around) != vm)
 		machines_join(machine_root(around), vm);

@@ -113,13 +113,39 @@ def partial(path):
 
 
 def without_the_middle(path):
-    """The nested VM was reached through one that left no trace."""
+    """The nested VM was reached through one that left no trace: the host saw it run, and the manifest names what it runs in."""
     make_run(path)
     shutil.rmtree(path / "iron.a")
     info = analyze(path, LEFT_OUT)
-    lib.check(info["parents"] == {"iron": None, "iron.b": "iron"}, info["parents"])
-    lib.check([t["name"] for t in info["left_out"]] == ["iron.a", "iron.a.n"], info["left_out"])
-    has(info, "iron.a.n is left out: it runs in iron.a, of which there is no trace")
+    lib.check(info["parents"] == {"iron": None, "iron.b": "iron", "iron.a.n": "iron.a"}, info["parents"])
+    lib.check([t["name"] for t in info["left_out"]] == ["iron.a"], info["left_out"])
+    between = [m for m in info["machines"] if not m["traced"]]
+    lib.check([(m["name"], m["parent"]) for m in between] == [("iron.a", "iron")], between)
+
+
+def without_host_and_middle(path):
+    """Nobody saw it run."""
+    make_run(path)
+    for name in ("iron", "iron.a"):
+        shutil.rmtree(path / name)
+    info = analyze(path, LEFT_OUT)
+    lib.check(len(info["parents"]) == 1, info["parents"])
+    has(info, "of which there is no trace")
+    texts = [m["evidence"] for m in info["machines"] if m["traced"]]
+    lib.check("it was recorded through" in texts[0], texts)
+
+
+def in_what_another_recorded(path):
+    """What one manifest misses, another one has under another name."""
+    manifest = make_run(path)
+    inner = path.parent / "inner"
+    inner.mkdir()
+    shutil.move(path / "iron.a.n", inner / "n")
+    nested = {**manifest["machines"][3], "name": "n", "parent": "vm-a", "folder": "n"}
+    save(inner, {"version": 1, "state": "complete", "machines": [nested]})
+    save(path, {**manifest, "machines": manifest["machines"][:3]})
+    info = analyze(path, options=[inner])
+    lib.check(info["parents"] == {"iron": None, "iron.a": "iron", "iron.b": "iron", "n": "iron.a"}, info["parents"])
 
 
 def killed(path):
@@ -148,8 +174,8 @@ def hostile(path):
     done = subprocess.run([lib.SONDE, "analyze", path, "-o", path.parent / "out.sonde"],
                           capture_output=True, text=True)
     lib.check("gone" in done.stderr and "\033" not in done.stderr, done.stderr)
-    info = analyze(path, LEFT_OUT)
-    lib.check("iron" in info["parents"] and "iron.a" not in info["parents"], info["parents"])
+    info = analyze(path)
+    lib.check(set(info["parents"]) == {"iron", "iron.a.n"} and info["parents"]["iron.a.n"] != "iron", info["parents"])
     has(info, "without name or folder is left out")
     for text in ("", "{", '{"version": 2, "machines": []}', "\0" * 100):
         (path / "run.json").write_text(text)
@@ -170,7 +196,8 @@ def nothing(path):
 
 
 def main():
-    for test in whole, the_user_counts_more, each_by_itself, partial, without_the_middle, killed, hostile, nothing:
+    for test in (whole, the_user_counts_more, each_by_itself, partial, without_the_middle, without_host_and_middle, in_what_another_recorded,
+                 killed, hostile, nothing):
         with tempfile.TemporaryDirectory() as scratch:
             test(Path(scratch) / "run")
         print(f"{test.__name__}: ok")

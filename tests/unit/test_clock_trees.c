@@ -178,8 +178,8 @@ static void the_users_word_and_missing_machines(void **state)
 	w.list[5].parent = PARENT_NONE;
 	assert_int_equal(apart(&w), 0x1f);
 	make(&w, "-0001-");
-	w.list[0].told = w.list[0].missing = true;
-	w.list[0].parent = PARENT_NONE;
+	w.list[0].missing = true;
+	w.list[0].parent = PARENT_UNKNOWN;
 	w.in[0].parent = "lost";
 	assert_int_equal(apart(&w), 0x1f);
 	assert_string_equal(w.apart[0].why, "it runs in lost, of which there is no trace");

@@ -23,6 +23,7 @@ static void prepare_between(void)
 {
 	world_prepare(3);
 	world.machines[VM].trace = NULL;
+	world.machines[VM].name[0] = '\0';
 	world.machines[VM].nr_vcpus = world.machines[NESTED].nr_vcpus = 0;
 	world.machines[VM].clock = (struct clock_model){0};
 	world.machines[NESTED].clock.pieces = &inner_piece;
@@ -62,11 +63,13 @@ static void second_is(int parent)
 	world.topo.nr_machines = NR_ALL;
 }
 
-static void open_two(void)
+/* @name: what its recorder calls the VM of the second. */
+static void open_two(const char *name)
 {
 	prepare_between();
 	memcpy(all, world.machines, sizeof(world.machines));
 	all[AROUND_SECOND] = all[VM];
+	snprintf(all[AROUND_SECOND].name, sizeof(all[AROUND_SECOND].name), "%s", name);
 	second_is(AROUND_SECOND);
 	threads_begin();
 }
@@ -284,7 +287,7 @@ static void an_address_tells_its_state(void **state)
 static void two_guests_of_one_vm_are_in_it(void **state)
 {
 	(void)state;
-	open_two();
+	open_two("");
 	stay_begins(0, 200, 0);
 	calls(230);
 	stay_ends(0, 300);
@@ -315,7 +318,7 @@ static void entries_that_name_nobody_may_be_of_the_one_with_a_trace(void **state
 static void one_that_was_not_seen_is_in_the_only_vm_that_runs_guests(void **state)
 {
 	(void)state;
-	open_two();
+	open_two("");
 	stay_begins(0, 200, 0);
 	calls(230);
 	stay_ends(0, 300);
@@ -325,10 +328,9 @@ static void one_that_was_not_seen_is_in_the_only_vm_that_runs_guests(void **stat
 	assert_string_equal(parent_of("second"), "vm-90");
 }
 
-static void where_several_vms_run_guests_its_place_is_not_known(void **state)
+static void several_vms_run_guests(const char *name)
 {
-	(void)state;
-	open_two();
+	open_two(name);
 	stay_begins(0, 200, 0);
 	calls(230);
 	stay_ends(0, 300);
@@ -344,8 +346,15 @@ static void where_several_vms_run_guests_its_place_is_not_known(void **state)
 	second_calls(530); /* in nobody's stay */
 	world_close(700);
 	assert_string_equal(parent_of("nested"), "vm-90");
-	assert_string_equal(parent_of("second"), "vm-unknown");
-	assert_string_equal(parent_of("vm-unknown"), "host");
+	assert_string_equal(parent_of("second"), *name ? name : "vm-unknown");
+	assert_string_equal(parent_of(*name ? name : "vm-unknown"), "host");
+}
+
+static void where_several_vms_run_guests_its_place_is_not_known(void **state)
+{
+	(void)state;
+	several_vms_run_guests("");
+	several_vms_run_guests("told");
 }
 
 /* The VM with a trace lacks CPU 1: the thread of that vCPU turns out to be its, and the guest that
