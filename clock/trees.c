@@ -194,7 +194,7 @@ static void explain_stranger(const struct candidate *c, const struct candidate *
 	snprintf(
 		out->why, sizeof(out->why),
 		"nothing in the traces relates it to %.40s, and by the wall clocks it was recorded "
-		"%s %s that one. Analyse it apart",
+		"about %s %s that one. Analyse it apart",
 		l0->name, unit_length(length, apart < 0 ? -apart : apart, true),
 		apart < 0 ? "before" : "after");
 }

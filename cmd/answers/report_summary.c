@@ -165,6 +165,20 @@ static void print_two(FILE *out, const char *const words[2][2], const int64_t le
 	}
 }
 
+/* A machine that was traced outside [from, to] by a clock that nothing bounds. */
+static bool find_loose(const struct sonde_history *history, int64_t from, int64_t to,
+		       struct sonde_machine *m)
+{
+	struct sonde_clock c;
+
+	for (int64_t i = 0; !sonde_clock_get(history, i, &c); i++) {
+		if (c.bound_ns < 0 && !sonde_machine_get(history, c.machine, m) && m->end >= 0 &&
+		    (m->begin < from || m->end > to))
+			return true;
+	}
+	return false;
+}
+
 /* How much of the window the physical machine's trace does not cover; or, where the window is what
  * that covers, what else there is. */
 static void print_untraced(const struct invocation *inv, struct sonde_history *history,
@@ -174,6 +188,7 @@ static void print_untraced(const struct invocation *inv, struct sonde_history *h
 	static const char *const inside[2][2] = {{"the first ", ""}, {"the last ", ""}};
 	bool is_ns = sonde_history_ticks_are_ns(history);
 	FILE *out = inv->screen.out;
+	struct sonde_machine loose;
 	int64_t from, to;
 
 	sonde_history_traced(history, &from, &to);
@@ -183,6 +198,13 @@ static void print_untraced(const struct invocation *inv, struct sonde_history *h
 
 		if (!rest[0] && !rest[1])
 			return;
+		if (find_loose(history, from, to, &loose)) {
+			screen_say(&inv->screen,
+				   "Guests may also have been traced outside that: nothing bounds "
+				   "the clock of %s. --time 0%%,100%% has all\n",
+				   loose.name);
+			return;
+		}
 		fputs("Guests were also traced", out);
 		print_two(out, outside, rest, is_ns);
 		fputs(" that: --time 0%,100% has all\n", out);
