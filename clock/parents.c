@@ -730,6 +730,9 @@ static int doubt_user(struct candidate *list, unsigned nr, unsigned i, struct pr
 	ret = doubt_order(list, nr, i, told, problems, stop, err);
 	c->told = true;
 	c->parent = told;
+	if (told >= 0)
+		snprintf(c->evidence, sizeof(c->evidence),
+			 "given by the user; nothing in the traces bears it out");
 	return ret;
 }
 

@@ -179,6 +179,26 @@ static bool find_loose(const struct sonde_history *history, int64_t from, int64_
 	return false;
 }
 
+#define UNRELATED_NAMED 3
+
+/* Whose clock no evidence relates to its host's: what tells that it runs there is to be known. */
+static void print_unrelated(const struct invocation *inv, const struct sonde_history *history)
+{
+	struct sonde_machine m, host;
+	struct sonde_clock c;
+	unsigned nr = 0;
+
+	for (int64_t i = 0; nr < UNRELATED_NAMED && !sonde_clock_get(history, i, &c); i++) {
+		if (c.bound_ns >= 0 || c.pairs || c.readings || c.contained || c.timers ||
+		    sonde_machine_get(history, c.machine, &m) ||
+		    sonde_machine_get(history, m.parent, &host))
+			continue;
+		nr++;
+		screen_say(&inv->screen, "Nothing bounds the clock of %s, which runs in %s: %s\n",
+			   m.name, host.name, m.evidence);
+	}
+}
+
 /* How much of the window the physical machine's trace does not cover; or, where the window is what
  * that covers, what else there is. */
 static void print_untraced(const struct invocation *inv, struct sonde_history *history,
@@ -234,6 +254,7 @@ static void print_window(const struct invocation *inv, struct sonde_history *his
 		   inv->common.time ? "" : " traced", unit_time(from, begin, is_ns),
 		   sonde_nr_machines(history), sonde_nr_machines(history) == 1 ? "" : "s");
 	print_untraced(inv, history, l0.name, begin, end);
+	print_unrelated(inv, history);
 	if (!is_ns)
 		fprintf(inv->screen.out,
 			"Times are cycles (cy): the traces do not tell the rate of the "

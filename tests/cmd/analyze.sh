@@ -180,6 +180,7 @@ run 0 "$sonde" analyze samples/lttng/vm-a samples/lttng/vm-b --parent vm-b=vm-a 
 run 0 "$sonde" why "$scratch/x.sonde"
 says out "vm-b's clock is not tied to its host's: nothing bounds how wrong the times of its threads are."
 run 0 "$sonde" report "$scratch/x.sonde"
+says out "Nothing bounds the clock of vm-b, which runs in vm-a: given by the user; nothing in the traces bears it out"
 says out "Guests may also have been traced outside that: nothing bounds the clock of vm-b."
 not_says out "Guests were also traced"
 # A stranger is not advised to be made a guest; and made one, it is told of.
