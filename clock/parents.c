@@ -753,6 +753,22 @@ int parents_search(struct candidate *list, unsigned nr, struct problems *problem
 	return ret == 0 || ret == -EINVAL ? ret : fail(err, ret, "out of memory");
 }
 
+void parents_tell_unused(const struct candidate *list, unsigned nr, struct problems *problems)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		const struct kinship *k = &list[i].kin->list[i];
+
+		if (!k->claims || k->kernel == i || k->refuted || k->borne_out ||
+		    list[i].same_clock)
+			continue;
+		problems_note(
+			problems,
+			"%.60s and %.60s claim to be one kernel (clock UUID, boot ID), which no thread "
+			"switch bears out: the claim does not count",
+			list[k->kernel].name, list[i].name);
+	}
+}
+
 void parents_release(struct candidate *list, unsigned nr)
 {
 	for (unsigned i = 0; i < nr; i++) {

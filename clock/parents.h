@@ -56,6 +56,10 @@ bool parents_complete(const struct candidate *list, unsigned nr);
 int parents_search(struct candidate *list, unsigned nr, struct problems *problems,
 		   struct stop *stop, struct error *err);
 
+/* Tells of claims to be one kernel that nothing bears out, and that nothing used: once all are found.
+ */
+void parents_tell_unused(const struct candidate *list, unsigned nr, struct problems *problems);
+
 void parents_release(struct candidate *list, unsigned nr);
 
 #endif

@@ -235,6 +235,8 @@ static int pass_parents(struct pass *p, const struct search *s, bool whole, stru
 	p->complete = parents_complete(p->list, p->nr);
 	if (whole && !p->complete)
 		ret = parents_search(p->list, p->nr, &p->t.problems, s->stop, err);
+	if (ret == 0 && (whole || p->complete))
+		parents_tell_unused(p->list, p->nr, &p->t.problems);
 	return ret;
 }
 

@@ -158,15 +158,15 @@ def claims_a_kernel(folder, hosts, guests):
     lib.check(clocks["iron-more"] == ("same clock", 0), f"two traces of one kernel: {clocks}")
 
     near = 2900 * MS  # 100 ms from the host's clock, so that both have the same times; else 3 s
-    for name, events, words in (("calls-far", b, ""), ("quiet-far", own_b, ""), ("calls-near", moved(b, near), "claim to be one kernel"),
-                                ("quiet-near", moved(own_b, near), "claim to be one kernel")):
+    for name, events, words in (("calls-far", b, "no thread switch bears out"), ("quiet-far", own_b, "no thread switch bears out"), ("calls-near", moved(b, near), "contradict that"),
+                                ("quiet-near", moved(own_b, near), "contradict that")):
         liar = write(folder, name, events, clock=one)
         for traces in ((host, liar), (liar, host)):
             check("it has its host's clock", fused(folder, *traces), {name: 200}, words)
             lib.check(clocks[name][0] != "same clock" and clocks[name][1] > 0, f"{name}, its host's clock: {clocks}")
 
     plain, neighbour = write(folder, "plain-iron", *hosts), write(folder, "honest-a", a, clock=other)
-    for name, by, words in (("like-a-far", 0, ""), ("like-a-near", OFFSETS[1] - OFFSETS[0] + 20 * MS, "claim to be one kernel")):
+    for name, by, words in (("like-a-far", 0, "no thread switch bears out"), ("like-a-near", OFFSETS[1] - OFFSETS[0] + 20 * MS, "contradict that")):
         liar = write(folder, name, moved(own_b, by), clock=other)
         for traces in ((plain, neighbour, liar), (liar, neighbour, plain)):
             check("it has its neighbour's clock", fused(folder, *traces), {"honest-a": 100, name: 200}, words)
