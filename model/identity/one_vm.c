@@ -86,20 +86,6 @@ static bool all_numbered(struct machine_state *vm)
 	return all;
 }
 
-/* Those of which the VM's own trace tells, too, but nothing told that they are these: the host saw
- * when they ran, which nothing else says. */
-static void merge_numbered(struct machine_state *from, struct machine_state *to)
-{
-	for (struct cpu *cpu = from->first_cpu; cpu; cpu = cpu->next_of_machine) {
-		for (struct cpu *same = to->first_cpu; same; same = same->next_of_machine) {
-			if (same->number != cpu->number || same->merged_into)
-				continue;
-			same->merged_into = cpu;
-			break;
-		}
-	}
-}
-
 /* VMs with a trace, by their processes: the first one of each stands for it. */
 struct traced_vms {
 	struct map first; /* parent << 32 | pid -> machine */
@@ -166,8 +152,7 @@ static void join_traced(struct model *m)
 			traced = traced_of(&traced_vms, vm);
 		if (!traced || !all_numbered(vm))
 			continue;
-		merge_numbered(vm, traced);
-		machines_join(traced, vm);
+		machine_join_traced(traced, vm);
 	}
 	map_release(&traced_vms.first);
 	members_release(&traced_vms.all);
@@ -250,6 +235,7 @@ static void by_wakeups(struct model *m)
 
 	if (joins_open(&j, m, "KVM events in its host's trace; its vCPUs wake each other"))
 		return;
+	j.traced = true;
 	for (uint32_t i = 0; m->wakeups.slots && i <= m->wakeups.mask; i++) {
 		const struct map_slot *slot = &m->wakeups.slots[i];
 

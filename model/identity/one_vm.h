@@ -16,7 +16,9 @@
  *	           A number is one process as long as threads of it are
  *	           there together; a fork that makes it anew ends it.
  *	wake-ups   One has, on a VM exit, woken the other, not from within an interrupt handler:
- *	           that is how KVM delivers an interrupt between vCPUs.
+ *	           that is how KVM delivers an interrupt between vCPUs.  This joins a vCPU with
+ *	           a VM that has a trace, too, if that one knows of a CPU of this number and
+ *	           has no events of it: its stream is lost.
  *	nested     They entered the same nested vCPU (address of its vmcb12 or vmcs12) with the
  *	           same page table: it moved from one to the other.  Equal images use equal
  *	           addresses, so this counts only if all who did can be one VM.

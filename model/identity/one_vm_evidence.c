@@ -58,9 +58,33 @@ void machines_join(struct machine_state *a, struct machine_state *b)
 	}
 }
 
-static bool is_numbered(const struct cpu *cpu)
+/* What a VM's own trace says of a CPU that no thread is known to run does not speak against one. */
+static bool is_numbered(const struct machine_state *vm, const struct cpu *cpu)
 {
-	return cpu->number >= 0 && !cpu->merged_into;
+	return cpu->number >= 0 && !cpu->merged_into && (cpu->vcpu.host || !vm->trace);
+}
+
+/* @vm is vCPUs that the trace of @traced knows of, but has no events of. */
+static bool fits_trace(const struct machine_state *traced, const struct machine_state *vm)
+{
+	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		const struct cpu *own;
+
+		if (cpu->number < 0 || (unsigned)cpu->number >= traced->trace->nr_cpus)
+			return false;
+		own = (unsigned)cpu->number < traced->nr_cpus ? traced->cpus[cpu->number] : NULL;
+		if (own && own->heard_at != NS_MIN)
+			return false;
+	}
+	return true;
+}
+
+static bool traces_allow(const struct joins *j, const struct machine_state *a,
+			 const struct machine_state *b)
+{
+	if (!a->trace && !b->trace)
+		return true;
+	return j->traced && (a->trace ? !b->trace && fits_trace(a, b) : fits_trace(b, a));
 }
 
 static uint64_t key_of(uint32_t machine, const struct cpu *cpu)
@@ -76,7 +100,7 @@ static int put_cpus(struct map *numbered, uint32_t as, const struct machine_stat
 	for (const struct cpu *cpu = vm->first_cpu; cpu; cpu = cpu->next_of_machine) {
 		uint64_t key = key_of(as, cpu);
 
-		if (!is_numbered(cpu))
+		if (!is_numbered(vm, cpu))
 			continue;
 		if (map_get(numbered, key))
 			ret = -EEXIST;
@@ -124,8 +148,8 @@ static bool collide(const struct joins *j, const struct machine_state *a,
 	const struct cpu *x = a->first_cpu, *y = b->first_cpu;
 
 	for (; x && y; x = x->next_of_machine, y = y->next_of_machine) {
-		if ((is_numbered(x) && map_get(&j->numbered, key_of(b->index, x))) ||
-		    (is_numbered(y) && map_get(&j->numbered, key_of(a->index, y))))
+		if ((is_numbered(a, x) && map_get(&j->numbered, key_of(b->index, x))) ||
+		    (is_numbered(b, y) && map_get(&j->numbered, key_of(a->index, y))))
 			return true;
 	}
 	return false;
@@ -133,7 +157,7 @@ static bool collide(const struct joins *j, const struct machine_state *a,
 
 bool joins_possible(const struct joins *j, struct machine_state *a, struct machine_state *b)
 {
-	return !a->trace && !b->trace && machine_root(a->parent) == machine_root(b->parent) &&
+	return traces_allow(j, a, b) && machine_root(a->parent) == machine_root(b->parent) &&
 	       !machines_other_processes(a, b) && !collide(j, a, b);
 }
 
@@ -165,6 +189,12 @@ void joins_refute(struct joins *j, struct machine_state *a, struct machine_state
 	j->wrong[machine_root(a)->index] = j->wrong[machine_root(b)->index] = true;
 }
 
+/* Those with a trace come first. */
+static bool contradicts_trace(const struct machine_state *first, const struct machine_state *vm)
+{
+	return first != vm && first->trace && (vm->trace || !fits_trace(first, vm));
+}
+
 /* Which of all that are held together cannot be one: by the first machine of these. */
 static int find_wrong(struct joins *j)
 {
@@ -179,12 +209,52 @@ static int find_wrong(struct joins *j)
 
 		ret = put_cpus(&j->numbered, first, vm);
 		j->wrong[first] |= j->wrong[i] || (ret == -EEXIST && first != i) ||
+				   contradicts_trace(j->m->machines[first], vm) ||
 				   (known[first] && machines_other_processes(known[first], vm));
 		if (vm->vm_pid >= 0)
 			known[first] = vm;
 	}
 	free(known);
 	return ret == -ENOMEM ? ret : 0;
+}
+
+/* Those of which the VM's own trace tells, too, but nothing told that they are these: the host saw
+ * when they ran, which nothing else says. */
+static void merge_numbered(struct machine_state *from, struct machine_state *to)
+{
+	for (struct cpu *cpu = from->first_cpu; cpu; cpu = cpu->next_of_machine) {
+		for (struct cpu *same = to->first_cpu; same; same = same->next_of_machine) {
+			if (same->number != cpu->number || same->merged_into)
+				continue;
+			same->merged_into = cpu;
+			break;
+		}
+	}
+}
+
+/* The VM's own trace, were it whole, would say which guest is at an address, and since when: an
+ * address does not.  Guests of the only vCPU are guests of it; nothing tells them apart. */
+static void forget_addresses(const struct machine_state *vm)
+{
+	const struct model *m = vm->model;
+
+	if (!vm->first_cpu || vm->first_cpu->next_of_machine)
+		return;
+	for (uint32_t i = 0; i < m->nr_cpus; i++) {
+		struct cpu *cpu = m->cpus[i];
+
+		if (cpu->machine->parent != vm || !cpu->nested_id || cpu->machine->trace)
+			continue;
+		cpu->nested_id = 0;
+		cpu->any_of = vm->first_cpu;
+	}
+}
+
+void machine_join_traced(struct machine_state *traced, struct machine_state *vm)
+{
+	merge_numbered(vm, traced);
+	forget_addresses(vm);
+	machines_join(traced, vm);
 }
 
 void joins_settle(struct joins *j)
@@ -199,6 +269,10 @@ void joins_settle(struct joins *j)
 
 		if (first == i || j->wrong[first])
 			continue;
+		if (to->trace) {
+			machine_join_traced(to, j->m->machines[i]);
+			continue;
+		}
 		machines_join(to, j->m->machines[i]);
 		snprintf(to->evidence, sizeof(to->evidence), "%s", j->evidence);
 	}

@@ -642,6 +642,67 @@ static void a_vcpu_that_two_vms_wake_is_neither_ones(void **state)
 	assert_runs(1, 170, "vm-tid101/1 - guest");
 }
 
+/* vm's thread 100 wakes thread 101, on a VM exit and as often as that proves something. */
+static void the_traced_vms_vcpu_wakes(int tid)
+{
+	happens(HOST, 0, 250, KVM_EXIT, 100, EXIT_MSR, 0, 0, SVM);
+	for (int t = 260; t < 290; t += 10)
+		happens(HOST, 0, t, SCHED_WAKING, 100, tid);
+}
+
+/* Its own trace knows of CPU 1, and lacks its stream: see another_vcpu_runs(). */
+static void a_vcpu_that_the_traced_vm_wakes_is_its(void **state)
+{
+	(void)state;
+	world_with_one_vcpu_known();
+	happens(HOST, 1, 50, VECTOR_ENTRY, 0, 236);
+	happens(HOST, 1, 51, VECTOR_EXIT, 0, 236);
+	another_vcpu_runs(1);
+	the_traced_vms_vcpu_wakes(101);
+	world_close(400);
+	assert_int_equal(fake_rows("machine"), 2);
+	assert_runs(1, 130, "vm/1 - guest");
+	assert_runs(1, 200, "vm/1 - guest");
+
+	/* Of a CPU of that number it has events: which is that thread's, nothing says. */
+	world_with_one_vcpu_known();
+	happens(HOST, 1, 50, VECTOR_ENTRY, 0, 236);
+	happens(HOST, 1, 51, VECTOR_EXIT, 0, 236);
+	switches(VM, 1, 95, 0, 0, 7);
+	another_vcpu_runs(1);
+	the_traced_vms_vcpu_wakes(101);
+	world_close(400);
+	assert_runs(1, 130, "vm-tid101/1 - guest");
+
+	/* It has no CPU of that number. */
+	world_with_one_vcpu_known();
+	happens(HOST, 1, 50, VECTOR_ENTRY, 0, 236);
+	happens(HOST, 1, 51, VECTOR_EXIT, 0, 236);
+	another_vcpu_runs(40);
+	the_traced_vms_vcpu_wakes(101);
+	world_close(400);
+	assert_runs(1, 130, "vm-tid101/40 - guest");
+}
+
+/* Two of one number are woken: one of them is another VM's, and which one nothing says. */
+static void of_two_that_the_traced_vm_wakes_neither_is_its(void **state)
+{
+	(void)state;
+	world_with_one_vcpu_known();
+	happens(HOST, 1, 50, VECTOR_ENTRY, 0, 236);
+	happens(HOST, 1, 51, VECTOR_EXIT, 0, 236);
+	another_vcpu_runs(1);
+	happens(HOST, 1, 230, KVM_EXIT, 101, EXIT_HLT, 1, 0, SVM);
+	switches(HOST, 1, 235, 101, ASLEEP, 102);
+	happens(HOST, 1, 240, KVM_ENTRY, 102, 1);
+	the_traced_vms_vcpu_wakes(101);
+	for (int t = 290; t < 320; t += 10)
+		happens(HOST, 0, t, SCHED_WAKING, 100, 102);
+	world_close(400);
+	assert_runs(1, 130, "vm-tid101/1 - guest");
+	assert_runs(1, 245, "vm-tid102/1 - guest");
+}
+
 static void nested_vcpu_moves(void)
 {
 	three_vcpus_run();
@@ -1260,6 +1321,8 @@ int main(void)
 		cmocka_unit_test(a_vcpu_of_another_process_is_another_vms),
 		cmocka_unit_test(a_process_of_a_later_time_is_another_vm),
 		cmocka_unit_test(vcpus_that_wake_each_other_are_one_vm),
+		cmocka_unit_test(a_vcpu_that_the_traced_vm_wakes_is_its),
+		cmocka_unit_test(of_two_that_the_traced_vm_wakes_neither_is_its),
 		cmocka_unit_test(vcpus_that_enter_the_same_nested_vcpu_are_one_vm),
 		cmocka_unit_test(equal_images_are_not_one_vm),
 		cmocka_unit_test(a_vcpu_that_two_vms_wake_is_neither_ones),
