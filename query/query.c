@@ -279,6 +279,28 @@ static int index_identities(struct sonde_history *history, struct error *err)
 	return 0;
 }
 
+/* A history that was not written to its end does not say yet when the trace's was: until then
+ * something is known of a CPU of the outermost machine.  What cannot be read may be known. */
+static ns_t find_known_until(struct sonde_history *history)
+{
+	ns_t end = history_end(history->file), until = NS_MIN;
+
+	for (int64_t row = 0; row < query_nr_rows(history, QUERY_CPU); row++) {
+		attr_t runs = history->cpu_attrs[row][CPU_RUNS];
+		struct sonde_context context;
+		struct sonde_interval last;
+
+		if (history->cpus[row].machine || runs == ATTR_NONE)
+			continue;
+		if (sonde_interval_at(history, runs, end - 1, &last) ||
+		    (!sonde_context_get(history, (int64_t)last.value - 1, &context) &&
+		     context.mode != SONDE_MODE_UNKNOWN))
+			return end;
+		until = last.begin > until ? last.begin : until;
+	}
+	return until == NS_MIN ? end : until;
+}
+
 /* All that is found once, in the tables. */
 static int index_run(struct sonde_history *history, const char *path, struct error *err)
 {
@@ -300,7 +322,11 @@ static int index_run(struct sonde_history *history, const char *path, struct err
 		ret = index_identities(history, err);
 	if (!ret)
 		ret = query_index_vectors(history, err);
-	return ret ? ret : index_cpus(history, err);
+	if (!ret)
+		ret = index_cpus(history, err);
+	if (!ret && !history_complete(history->file))
+		history->known_until = find_known_until(history);
+	return ret;
 }
 
 int query_error(struct sonde_error *out, int ret, const struct error *err)
@@ -408,11 +434,12 @@ void sonde_history_traced(const struct sonde_history *history, int64_t *begin, i
 
 	*begin = run_begin;
 	*end = run_end;
-	if (sonde_machine_get(history, 0, &l0) || (l0.begin == -1 && l0.end == -1))
+	if (sonde_machine_get(history, 0, &l0))
 		return;
-	/* A history that was not written to its end does not say yet when the trace's was. */
 	if (!history_complete(history->file))
-		l0.end = run_end;
+		l0.end = history->known_until;
+	if (l0.begin == -1 && l0.end == -1)
+		return;
 	if (l0.begin < l0.end && l0.begin < run_end && l0.end > run_begin) {
 		*begin = l0.begin > run_begin ? l0.begin : run_begin;
 		*end = l0.end < run_end ? l0.end : run_end;

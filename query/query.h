@@ -87,7 +87,8 @@ struct sonde_history {
 	struct sonde_thread *thread_rows; /* the same */
 	struct thread_key *threads;	  /* owned; sorted; made when first needed */
 	struct kept *kept;		  /* owned: what analyses keep, kept.h */
-	enum exit_isa isa;		  /* of exit reasons where nothing tells it */
+	ns_t known_until;  /* of a history that is not complete: see sonde_history_traced() */
+	enum exit_isa isa; /* of exit reasons where nothing tells it */
 	struct query_watch {
 		struct sonde_watcher watcher;
 		const char *phase; /* of the long call that runs; NULL: none does */

@@ -127,9 +127,25 @@ def cut_everywhere(scratch, whole, named):
     print(f"{len(places)} cuts:", *(f"{at / len(data):.0%}->{left[at]:.0%}" for at in left))
 
 
+def ends_with_its_trace(scratch):
+    """A guest's trace goes on for 51 ms behind its host's: cut there, the history does not say when
+    that one ended, but nothing more is known of its CPUs, and commands tell of no more."""
+    whole, cut = scratch / "ftrace.sonde", scratch / "tail.sonde"
+    lib.run(lib.SONDE, "analyze", "-q", *sorted((lib.ROOT / "samples/ftrace").glob("*.dat")), "-o", whole)
+    data = whole.read_bytes()
+    cut.write_bytes(data[:len(data) * 95 // 100])
+    (_, left, text), (_, right, _) = ask(cut, "report"), ask(whole, "report")
+    lib.check("not complete" in text, text)
+    # It ends with the last event, and what is known of its CPUs right behind that.
+    lib.check(left["begin"] == right["begin"] and 0 <= left["end"] - right["end"] <= 1,
+              f"traced from {left['begin']} to {left['end']}, whole {right['begin']} to {right['end']}")
+    lib.check(ask(cut, "info")[1]["end"] > left["end"], "no guest's trace is longer")
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
+        ends_with_its_trace(scratch)
         for machines in (MACHINES, MACHINES[:1]):
             traces = scratch / f"{len(machines)}"
             whole = scratch / f"{len(machines)}.sonde"

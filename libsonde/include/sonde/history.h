@@ -72,7 +72,8 @@ SONDE_API int64_t sonde_history_end(const struct sonde_history *history);
 /** sonde_history_traced - from the first to the last event of the physical machine's trace
  * Traces of guests may begin earlier or end later: there nothing is known of the physical CPUs.
  * Commands tell of this window unless they are asked for another.  It is never empty unless the
- * history is: where a history does not tell it is the whole history.
+ * history is: where a history does not tell it is the whole history.  One that is not complete does
+ * not tell the end: it is until when something is known of a CPU of that machine.
  */
 SONDE_API void sonde_history_traced(const struct sonde_history *history, int64_t *begin,
 				    int64_t *end);
