@@ -179,6 +179,17 @@ static void a_claim_that_events_refute_shares_nothing(void **state)
 	assert_int_equal(settle(&w, 1), 0);
 }
 
+/* What its host saw of a guest has the host's own word of whose thread that is. */
+static void what_its_host_saw_contests_nothing(void **state)
+{
+	struct world w;
+
+	(void)state;
+	make(&w, 2);
+	w.traces[2].format = TRACE_HYPER;
+	assert_int_equal(settle(&w, 0), 1 << 1 | 1 << 2);
+}
+
 /* However many do, and whichever of them comes last. */
 static void a_crowd_has_no_more_than_two(void **state)
 {
@@ -208,6 +219,7 @@ int main(void)
 		cmocka_unit_test(the_recorders_word_settles_it),
 		cmocka_unit_test(traces_of_one_kernel_share_it),
 		cmocka_unit_test(a_claim_that_events_refute_shares_nothing),
+		cmocka_unit_test(what_its_host_saw_contests_nothing),
 		cmocka_unit_test(a_crowd_has_no_more_than_two),
 	};
 

@@ -29,6 +29,8 @@ struct kernels {
 	struct declared declared[TRACES_MAX];
 };
 
+static size_t nr_read; /* events, wanted or not */
+
 static int begin_reading(struct cursor *c, struct error *err)
 {
 	size_t *at = calloc(1, sizeof(*at));
@@ -50,6 +52,7 @@ static unsigned read_some(struct cursor *c, struct event *events, unsigned room)
 		const struct event *e = &k->events[(*at)++];
 
 		c->records_left--;
+		nr_read++;
 		if (c->wants[e->kind])
 			events[nr++] = *e;
 	}
@@ -140,6 +143,32 @@ static void who_has_no_switches_contradicts_nothing(void **state)
 	free(w);
 }
 
+/* Only the first @nr events of a trace are switches. */
+static void keep_switches(struct kernel *k, unsigned nr)
+{
+	for (unsigned n = nr; n < NR; n++)
+		k->events[n].kind = EV_IRQ_ENTRY;
+}
+
+/* Fewer switches than five say nothing, for or against. */
+static void few_switches_say_nothing(void **state)
+{
+	(void)state;
+	for (unsigned nr = 4; nr <= 6; nr++) {
+		struct kernels *w = make(3);
+		struct kin kin;
+
+		add(w, 2, 0, false);
+		keep_switches(&w->list[0], nr);
+		kin = find(w, 3);
+		/* The first one is before the other kernel's, and contradicts nothing. */
+		assert_true(kin.list[1].refuted == (nr > 5));
+		assert_true(kin_borne_out(&kin, 0, 2) == (nr >= 5));
+		kin_release(&kin);
+		free(w);
+	}
+}
+
 /* Two VMs of one host, as the recorder knows. */
 static void two_processes_are_two_kernels(void **state)
 {
@@ -215,11 +244,29 @@ static void neighbours_are_bounded(void **state)
 	}
 }
 
+/* What only one of them recorded is not read: it would cost, and tell nothing. */
+static void a_short_common_time_is_read_alone(void **state)
+{
+	struct kernels *w = make(2);
+	struct kin kin;
+
+	(void)state;
+	add_dense(w, 0, 0);
+	add(w, 1, 0, false);
+	nr_read = 0;
+	kin = find(w, 2);
+	assert_int_equal(nr_read, NR + PACKET);
+	kin_release(&kin);
+	free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(switches_say_who_is_one),
 		cmocka_unit_test(who_has_no_switches_contradicts_nothing),
+		cmocka_unit_test(few_switches_say_nothing),
+		cmocka_unit_test(a_short_common_time_is_read_alone),
 		cmocka_unit_test(two_processes_are_two_kernels),
 		cmocka_unit_test(claims_are_bounded),
 		cmocka_unit_test(neighbours_are_bounded),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Violations are those of the clock that stays, whatever the rounds that tighten it came to. */
+/* Violations are those of the clock that stays, whatever the rounds that tighten it came to; and
+ * what containment tells of it. */
 #include "tests/unit/unit.h"
 
 #include "clock/bounds/tighten.h"
@@ -83,11 +84,46 @@ static void what_a_round_in_vain_found_is_counted(void **state)
 	constraints_release(&loose);
 }
 
+/* How many constraints 200 events of one moment tell of, @outside of which are in no range: one
+ * is close to where the vCPU entered its guest. */
+static size_t told(unsigned outside)
+{
+	struct range range = {1005, 3000};
+	const struct ranges ranges = {.list = &range, .nr = 1, .to = 5000};
+	struct constraints told = {0};
+	struct tick_list events = {0};
+	struct clock_model m;
+	size_t nr;
+
+	make_model(&m);
+	for (unsigned i = 0; i < 200; i++)
+		*(uint64_t *)sample_add(&events) = i < outside ? 900 : i == outside ? 1000 : 1500;
+	*(uint64_t *)sample_add(&events) = 5000000; /* far away: a stretch is long */
+	assert_int_equal(contain_constraints(&told, &m, &events, &ranges), 0);
+	nr = told.nr;
+	if (nr)
+		assert_int_equal(told.list[0].y, 1005);
+	constraints_release(&told);
+	clock_model_release(&m);
+	free(events.list);
+	return nr;
+}
+
+/* Where the traces do not tell of the same thing, what is close to an edge means nothing. */
+static void events_outside_leave_no_bound(void **state)
+{
+	(void)state;
+	assert_int_equal(told(0), 1);
+	assert_int_equal(told(2), 1);
+	assert_int_equal(told(3), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_no_round_can_use_is_counted),
 		cmocka_unit_test(what_a_round_in_vain_found_is_counted),
+		cmocka_unit_test(events_outside_leave_no_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
