@@ -136,6 +136,12 @@ static void a_silent_cpu_is_covered_unless_events_were_lost_there(void **state)
 	assert_int_equal(c.cpus[2].first, 300);
 	assert_true(c.cpus[2].late);
 	cover_release(&c);
+	/* Where packets have no numbers, nobody knows. */
+	w.streams[1].start = START_NOT_TOLD;
+	assert_int_equal(cover_find(&c, &w.trace), 0);
+	assert_int_equal(c.cpus[1].first, 200);
+	assert_false(c.cpus[1].late);
+	cover_release(&c);
 }
 
 /* LTTng makes its buffers, and their first packets, before it begins to trace. */

@@ -200,16 +200,18 @@ static void seams_show(void **state)
 	static const int events[][2] = {
 		{0, 7},	 {-1, 0}, {-1, 7}, /* the last steps of a switch are the old thread's */
 		{7, 8},	 {9, 3},	   /* 8 is never seen to go */
-		{-1, 3}, {-1, 4}, {4, 5},  {5, 0},
+		{-1, 3}, {-1, 4}, {4, 5},
+		{5, 0},	 {-1, 0}, {-1, 5}, /* 5 has left: its last steps came before this */
 	};
 	static const struct {
 		uint16_t kind;
 		ns_t at;
 	} expected[] = {
-		{EV_SCHED_SWITCH, 100}, {EV_SCHED_WAKING, 200}, {EV_SCHED_WAKING, 300},
-		{EV_SCHED_SWITCH, 400}, {EV_LOST, 400},		{EV_SCHED_SWITCH, 500},
-		{EV_SCHED_WAKING, 600}, {EV_LOST, 600},		{EV_SCHED_WAKING, 700},
-		{EV_SCHED_SWITCH, 800}, {EV_SCHED_SWITCH, 900},
+		{EV_SCHED_SWITCH, 100}, {EV_SCHED_WAKING, 200},	 {EV_SCHED_WAKING, 300},
+		{EV_SCHED_SWITCH, 400}, {EV_LOST, 400},		 {EV_SCHED_SWITCH, 500},
+		{EV_SCHED_WAKING, 600}, {EV_LOST, 600},		 {EV_SCHED_WAKING, 700},
+		{EV_SCHED_SWITCH, 800}, {EV_SCHED_SWITCH, 900},	 {EV_SCHED_WAKING, 1000},
+		{EV_LOST, 1000},	{EV_SCHED_WAKING, 1100},
 	};
 	struct told told = {events, ARRAY_SIZE(events)};
 	struct trace t = {.ops = &told_ops};
@@ -247,8 +249,9 @@ static void a_loss_shows_who_had_come(void **state)
 		{0, 7},	 {-1, 7}, {-2, -1},	    /* 700: nobody knows */
 		{0, 7},	 {-1, 7}, {-2, 9},  {9, 7}, /* 1000: 7 had gone since 900 */
 		{-2, 5}, {-2, 7},		    /* 1200: and since 1100; 1300: it may be back */
+		{0, 7},	 {-1, 7}, {-2, 0},	    /* 1500: the old one's last steps were over */
 	};
-	static const uint64_t begins[] = {200, 400, 700, 900, 1100, 1300};
+	static const uint64_t begins[] = {200, 400, 700, 900, 1100, 1300, 1500};
 	struct told told = {events, ARRAY_SIZE(events)};
 	struct trace t = {.ops = &told_ops};
 	struct stream s = {.trace = &t, .packets = &packet, .nr_packets = 1, .reader = &told};

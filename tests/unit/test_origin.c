@@ -153,6 +153,11 @@ static void test_preempted(void **state)
 	switch_out(&all, 160, 7);
 	assert_int_equal(calls(&all, 7), HT_ORIGIN_UNKNOWN);
 	assert_int_equal(calls(&all, 8), HT_ORIGIN_KERNEL);
+	gap.arg[2] = 120; /* of a third CPU, which ends before the first one's does */
+	call_origins_follow(&all, &gap, -1);
+	leaves_at(&all, 170, 7);
+	switch_out(&all, 180, 7);
+	assert_int_equal(calls(&all, 7), HT_ORIGIN_UNKNOWN);
 	leaves_at(&all, 250, 7);
 	switch_out(&all, 260, 7);
 	assert_int_equal(calls(&all, 7), HT_ORIGIN_KERNEL);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "tests/unit/unit.h"
 
+#include "source/perf/parts.h"
 #include "source/perf/reader.h"
 #include "source/trace.h"
 #include "tests/unit/lost_thread.h"
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 16384
+#define ZSTD_MAGIC 0xfd2fb528
 
 /* A file that was made and opened, and all its events. */
 struct opened {
@@ -1247,6 +1249,87 @@ static void attributes_that_share_their_numbers_are_bounded(void **state)
 	free(b.data);
 }
 
+/* Reads a part, the first of a zstd frame or not, that stands at @where in its file. */
+static void part_enters(struct perf_parts *p, bool begins_frame)
+{
+	static uint32_t nr;
+	uint32_t data[2] = {begins_frame ? ZSTD_MAGIC : 0, ++nr};
+
+	assert_true(perf_parts_enter(p, (const uint8_t *)data, sizeof(data)));
+}
+
+/* A part with four samples of CPU 0 at @time; whether it is believed. */
+static bool is_believed(struct perf_parts *p, uint64_t time, const enum perf_level *level)
+{
+	static uint64_t nr;
+	struct perf_place place = {.time = time};
+	int ret = 1;
+
+	part_enters(p, false);
+	for (unsigned i = 0; i < 4 && ret == 1; i++) {
+		uint64_t data = ++nr;
+
+		ret = perf_parts_sample(p, &(struct perf_part_sample){(const uint8_t *)&data,
+								      sizeof(data), &place, level});
+	}
+	assert_int_equal(perf_parts_add(p, (struct perf_part_place){0}), 0);
+	return ret == 1;
+}
+
+/* A file of a directory is a CPU's or a thread's; what is late in the one may be early in another.
+ */
+static void times_go_back_within_a_file_only(void **state)
+{
+	static const enum perf_level task = PERF_TASK;
+	const enum perf_level *levels[] = {NULL, &task};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(levels); i++) {
+		struct perf_parts p;
+
+		assert_int_equal(perf_parts_init(&p), 0);
+		perf_parts_begin(&p);
+		assert_true(is_believed(&p, 1000, levels[i]));
+		assert_true(is_believed(&p, 2000, levels[i]));
+		perf_parts_begin(&p);
+		assert_true(is_believed(&p, 500, levels[i]));
+		assert_false(is_believed(&p, 10, levels[i]));
+		perf_parts_release(&p);
+	}
+}
+
+/* Where the part that is read is damaged, nothing is believed from @at on; 0: from there. */
+static void assert_back(const struct perf_parts *p, uint64_t at)
+{
+	const struct perf_part_place *back = perf_parts_back(p);
+
+	assert_int_equal(back ? back->at : 0, at);
+}
+
+/* Parts of a file are numbered from 1 on here.  Its first may be of an old frame. */
+static void damage_takes_back_a_frame_of_its_file(void **state)
+{
+	static const struct {
+		bool begins_frame;
+		uint64_t back; /* which part */
+	} parts[] = {{false, 0}, {false, 1}, {true, 2},	 {false, 3}, {false, 3},
+		     {true, 5},	 {true, 6},  {false, 7}, {false, 7}, {false, 7},
+		     {false, 7}, {false, 7}, {false, 7}, {false, 8}, {false, 9}};
+	struct perf_parts p;
+
+	(void)state;
+	assert_int_equal(perf_parts_init(&p), 0);
+	for (unsigned file = 0; file < 2; file++) {
+		perf_parts_begin(&p);
+		for (unsigned i = 0; i < ARRAY_SIZE(parts); i++) {
+			part_enters(&p, parts[i].begins_frame);
+			assert_back(&p, parts[i].back);
+			assert_int_equal(perf_parts_add(&p, (struct perf_part_place){i + 1, 0}), 0);
+		}
+	}
+	perf_parts_release(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1287,6 +1370,8 @@ int main(void)
 		cmocka_unit_test(a_file_cut_anywhere_does_no_harm),
 		cmocka_unit_test(no_flipped_bit_does_harm),
 		cmocka_unit_test(attributes_that_share_their_numbers_are_bounded),
+		cmocka_unit_test(times_go_back_within_a_file_only),
+		cmocka_unit_test(damage_takes_back_a_frame_of_its_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
