@@ -118,7 +118,7 @@ void cpu_now_lost(struct cpu *cpu, ns_t until)
 {
 	if (until > cpu->machine->lost_until)
 		cpu->machine->lost_until = until;
-	if (!cpu->lost || until > cpu->lost_until)
+	if (until > cpu->lost_until)
 		cpu->lost_until = until;
 	cpu->machine->nr_lost += !cpu->lost;
 	cpu->lost = true;

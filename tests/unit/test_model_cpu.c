@@ -335,6 +335,7 @@ static void a_loss_is_an_interval(void **state)
 	switches(HOST, 0, 90, 0, 0, 7);
 	happens(HOST, 0, 100, LOST, -1, 0, 100, 200);
 	happens(HOST, 0, 120, SYSCALL_EXIT, 8, -1, 0);
+	happens(HOST, 0, 130, LOST, -1, 0, 130, 140); /* within it */
 	happens(HOST, 0, 150, SYSCALL_EXIT, 9, -1, 0);
 	happens(HOST, 0, 200, SYSCALL_EXIT, 9, -1, 0);
 	/* Thread 10 left its system call where nobody saw it, or did not. */
@@ -347,6 +348,7 @@ static void a_loss_is_an_interval(void **state)
 	assert_runs(0, 99, "host/0 7 task");
 	assert_runs(0, 100, "host/0 - unknown");
 	assert_runs(0, 121, "host/0 - unknown");
+	assert_runs(0, 151, "host/0 - unknown");
 	assert_runs(0, 199, "host/0 - unknown");
 	assert_runs(0, 200, "host/0 9 user");
 	assert_runs(1, 205, "host/1 10 user");
@@ -389,6 +391,21 @@ static void an_event_ends_a_gap(void **state)
 	assert_int_equal(fake_rows("loss"), 2);
 	assert_int_equal(fake_cell("loss", 0, "end"), 200);
 	assert_int_equal(fake_cell("loss", 1, "begin"), 200);
+}
+
+/* What is lost behind the last event has no length but what is known of it. */
+static void a_gap_at_the_end_is_not_longer_than_known(void **state)
+{
+	(void)state;
+	for (ns_t end = 251; end <= 252; end++) {
+		world_open(1);
+		switches(HOST, 0, 90, 0, 0, 7);
+		happens(HOST, 0, 250, LOST, -1, 0, 250, 250);
+		world_close(end);
+		assert_int_equal(fake_rows("loss"), 1);
+		assert_int_equal(fake_cell("loss", 0, "begin"), 250);
+		assert_int_equal(fake_cell("loss", 0, "end"), end == 251 ? 250 : 252);
+	}
 }
 
 /* Where events do not fit together, nothing is known of the time between; what a mute thread leaves
@@ -466,6 +483,22 @@ static void who_is_ready_during_a_loss_may_have_run(void **state)
 	assert_int_equal(thread_state(HOST, 7, 210), THREAD_SLEEPING);
 	assert_int_equal(thread_state(HOST, 13, 220), THREAD_RUNNABLE);
 	assert_int_equal(thread_state(HOST, 12, 230), THREAD_RUNNABLE);
+}
+
+/* A gap of one CPU that is over before another's leaves that one as it is. */
+static void who_sleeps_during_any_loss_may_be_woken(void **state)
+{
+	(void)state;
+	world_open(1);
+	switches(HOST, 0, 90, 0, 0, 7);
+	happens(HOST, 1, 100, LOST, -1, 12, 100, 200);
+	happens(HOST, 0, 110, LOST, -1, 12, 110, 120);
+	switches(HOST, 0, 130, 7, ASLEEP, 8);
+	switches(HOST, 1, 210, 0, 0, 6);
+	switches(HOST, 0, 220, 8, ASLEEP, 0);
+	world_close(300);
+	assert_int_equal(thread_state(HOST, 7, 130), THREAD_UNKNOWN);
+	assert_int_equal(thread_state(HOST, 8, 220), THREAD_SLEEPING);
 }
 
 /* All of CPU 1's events are there again, but not yet one that tells who has it. */
@@ -734,8 +767,10 @@ int main(void)
 		cmocka_unit_test(a_gap_is_one_row),
 		cmocka_unit_test(an_event_ends_a_gap),
 		cmocka_unit_test(who_ran_before_the_first_switch),
+		cmocka_unit_test(a_gap_at_the_end_is_not_longer_than_known),
 		cmocka_unit_test(a_seam_is_a_loss),
 		cmocka_unit_test(who_is_ready_during_a_loss_may_have_run),
+		cmocka_unit_test(who_sleeps_during_any_loss_may_be_woken),
 		cmocka_unit_test(who_gets_ready_after_a_loss_may_have_the_cpu),
 		cmocka_unit_test(whom_a_mute_thread_leaves_waiting_is_unknown),
 		cmocka_unit_test(how_long_a_mute_thread_stays_is_unknown),

@@ -1014,15 +1014,49 @@ static void the_end_of_a_stream_is_missing_once(void **state)
 	switches(HOST, 0, 110 * MS, 0, 0, 6);
 	happens(HOST, 0, 120 * MS, LOST, -1, 3, 120 * MS, 130 * MS);
 	switches(HOST, 0, 140 * MS, 0, 0, 6);
+	happens(HOST, 0, 150 * MS, LOST, -1, 0, 150 * MS, 160 * MS);
+	switches(HOST, 0, 170 * MS, 0, 0, 6);
 	happens(HOST, 0, 200 * MS, LOST, -1, 0, 200 * MS, 400 * MS);
 	switches(HOST, 1, 400 * MS, 5, ASLEEP, 0);
 	world_close(400 * MS);
 	assert_runs(0, 210 * MS, "host/0 - unknown");
-	assert_int_equal(fake_rows("loss"), 2);
+	assert_int_equal(fake_rows("loss"), 3);
 	assert_int_equal(fake_cell("loss", 0, "begin"), 200 * MS);
 	assert_int_equal(fake_cell("loss", 0, "end"), 400 * MS);
 	assert_int_equal(fake_cell("loss", 0, "events"), -1);
 	assert_int_equal(fake_cell("loss", 1, "events"), 3);
+	assert_int_equal(fake_cell("loss", 2, "begin"), 150 * MS);
+	assert_int_equal(fake_cell("loss", 2, "end"), 160 * MS);
+}
+
+/* ... and so is its begin; what is lost later is another gap. */
+static void the_begin_of_a_stream_is_missing_once(void **state)
+{
+	static struct packet packets[] = {{.begin = 200 * MS, .end = 400 * MS},
+					  {.begin = 50 * MS, .end = 400 * MS}};
+
+	(void)state;
+	world_prepare(1);
+	for (unsigned cpu = 0; cpu < 2; cpu++) {
+		world.streams[HOST][cpu].packets = &packets[cpu];
+		world.streams[HOST][cpu].nr_packets = 1;
+	}
+	world.streams[HOST][0].start = START_MISSING;
+	world.traces[HOST].streams = world.streams[HOST];
+	world.traces[HOST].nr_streams = 2;
+	world.traces[HOST].format = TRACE_DAT;
+	world_start();
+	switches(HOST, 1, 60 * MS, 0, 0, 100);
+	happens(HOST, 0, 200 * MS, LOST, -1, 0, 100 * MS, 200 * MS);
+	switches(HOST, 0, 210 * MS, 0, 0, 6);
+	happens(HOST, 0, 250 * MS, LOST, -1, 0, 250 * MS, 260 * MS);
+	switches(HOST, 0, 270 * MS, 0, 0, 6);
+	world_close(400 * MS);
+	assert_int_equal(fake_rows("loss"), 2);
+	assert_int_equal(fake_cell("loss", 0, "begin"), 60 * MS);
+	assert_int_equal(fake_cell("loss", 0, "end"), 200 * MS);
+	assert_int_equal(fake_cell("loss", 1, "begin"), 250 * MS);
+	assert_int_equal(fake_cell("loss", 1, "end"), 260 * MS);
 }
 
 static void a_loss_in_the_guest_leaves_the_guest(void **state)
@@ -1119,6 +1153,31 @@ static void a_guest_shows_a_hole_of_its_host(void **state)
 	assert_int_equal(fake_rows("loss"), 1);
 	assert_int_equal(fake_cell("loss", 0, "cpu"), 0);
 	assert_int_equal(fake_cell("loss", 0, "begin"), 180);
+}
+
+/* ... or the host's CPU goes on, and it was in the hole that the guest left its own guest. */
+static void a_guest_shows_that_its_own_guest_is_gone(void **state)
+{
+	(void)state;
+	world_open(3);
+	vm_is_about_to_enter_nested();
+	exits(HOST, 0, 160, 100, EXIT_VMRUN);
+	happens(HOST, 0, 170, KVM_NESTED_VMENTER, 100, 0, 0x10065000, 0, 0x101df000, SVM);
+	enters(HOST, 0, 180, 100);
+	switches(NESTED, 0, 190, 0, 0, 9);
+	happens(VM, 0, 200, VECTOR_ENTRY, 50, 236);
+	exits(HOST, 0, 205, 100, EXIT_INTR);
+	enters(HOST, 0, 210, 100);
+	happens(VM, 0, 220, VECTOR_EXIT, 50, 236);
+	switches(VM, 0, 230, 50, PREEMPTED, 51);
+	exits(HOST, 0, 240, 100, EXIT_INTR);
+	enters(HOST, 0, 250, 100);
+	world_close(300);
+	assert_runs(0, 200, "nested/0 9 task");
+	assert_runs(0, 219, "nested/0 9 task");
+	assert_runs(0, 230, "vm/0 51 task");
+	assert_runs(0, 250, "vm/0 51 task");
+	assert_int_equal(fake_rows("loss"), 0);
 }
 
 /* Its thread is on no CPU that is known, but on one that is silent: which nobody knows. */
@@ -1336,10 +1395,12 @@ int main(void)
 		cmocka_unit_test(a_cpu_is_unknown_before_and_after_its_stream),
 		cmocka_unit_test(a_stream_that_ends_a_little_early_is_known_to_its_end),
 		cmocka_unit_test(the_end_of_a_stream_is_missing_once),
+		cmocka_unit_test(the_begin_of_a_stream_is_missing_once),
 		cmocka_unit_test(a_loss_in_the_guest_leaves_the_guest),
 		cmocka_unit_test(a_loss_in_the_host_hides_the_guest),
 		cmocka_unit_test(after_a_trace_nothing_is_known_of_its_machine),
 		cmocka_unit_test(a_guest_shows_a_hole_of_its_host),
+		cmocka_unit_test(a_guest_shows_that_its_own_guest_is_gone),
 		cmocka_unit_test(a_guest_whose_thread_sleeps_runs_on_a_silent_cpu),
 		cmocka_unit_test(a_guest_that_shows_no_interrupt_has_a_hole),
 		cmocka_unit_test(a_cpu_that_lets_threads_wait_has_a_hole),
