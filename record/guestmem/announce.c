@@ -8,23 +8,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record/tracers/hypercalls_sites.h"
+
 #define CALLS "events/kvm/kvm_hypercall/"
 #define EXITS "events/kvm/kvm_exit/"
-
-/* Exits by hypercall: VMMCALL on AMD's CPUs, VMCALL on Intel's. */
-#define BY_HYPERCALL "(isa == 2 && exit_reason == 0x81) || (isa == 1 && exit_reason == 18)"
 
 /* All calls, not announcements alone: an exit is of the call behind it, whatever that is. */
 static int set_up(struct announce *a, struct error *err)
 {
-	static const struct {
+	char by_hypercall[CALL_SITES_FILTER_BYTES];
+	const struct {
 		const char *file, *text;
 	} settings[] = {{"buffer_size_kb", "256"},
-			{EXITS "filter", BY_HYPERCALL},
+			{EXITS "filter", by_hypercall},
 			{EXITS "enable", "1"},
 			{CALLS "enable", "1"}};
 	int ret = instance_open(&a->instance, err);
 
+	hypercall_exits_filter(by_hypercall);
 	for (unsigned i = 0; i < ARRAY_SIZE(settings) && !ret; i++)
 		ret = instance_set(&a->instance, settings[i].file, settings[i].text, err);
 	if (ret)

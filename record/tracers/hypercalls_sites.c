@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/tracers/hypercalls_sites.h"
+#include "arch/exits.h"
 #include "channel/hypercalls.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define SVM_VMMCALL 0x81
-#define VMX_VMCALL 18
 #define NOTHING "0" /* removes a filter */
 
 /* Whether the place has been busy enough; counts. */
@@ -86,9 +85,17 @@ void call_sites_exit_filter(const struct call_sites *s, bool is_vmx,
 {
 	char before[40];
 
-	snprintf(before, sizeof(before), "exit_reason == %d && ",
-		 is_vmx ? VMX_VMCALL : SVM_VMMCALL);
+	snprintf(before, sizeof(before), "exit_reason == %" PRId64 " && ",
+		 exit_of_hypercall(exit_isa_of_x86(is_vmx)));
 	print_filter(s, before, "guest_rip", 0, out);
+}
+
+void hypercall_exits_filter(char out[static CALL_SITES_FILTER_BYTES])
+{
+	snprintf(out, CALL_SITES_FILTER_BYTES,
+		 "(isa == %d && exit_reason == %" PRId64
+		 ") || (isa == %d && exit_reason == %" PRId64 ")",
+		 ISA_SVM, exit_of_hypercall(ISA_SVM), ISA_VMX, exit_of_hypercall(ISA_VMX));
 }
 
 void call_sites_entry_filter(const struct call_sites *s, char out[static CALL_SITES_FILTER_BYTES])

@@ -37,4 +37,7 @@ void call_sites_exit_filter(const struct call_sites *s, bool is_vmx,
 			    char out[static CALL_SITES_FILTER_BYTES]);
 void call_sites_entry_filter(const struct call_sites *s, char out[static CALL_SITES_FILTER_BYTES]);
 
+/* A filter for kvm_exit that leaves those of hypercalls, from wherever. */
+void hypercall_exits_filter(char out[static CALL_SITES_FILTER_BYTES]);
+
 #endif

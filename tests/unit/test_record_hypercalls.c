@@ -45,6 +45,17 @@ static void a_busy_place_is_listed_once(void **state)
 				  "guest_rip == 0x401000))");
 }
 
+/* Who hears announcements hears these exits: VMMCALL on AMD's CPUs, VMCALL on Intel's. */
+static void exits_of_all_hypercalls_are_heard(void **state)
+{
+	char text[CALL_SITES_FILTER_BYTES];
+
+	(void)state;
+	hypercall_exits_filter(text);
+	assert_string_equal(text, "(isa == 2 && exit_reason == 129) || "
+				  "(isa == 1 && exit_reason == 18)");
+}
+
 static void the_longest_filter_fits(void **state)
 {
 	struct call_sites s = {0};
@@ -106,6 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_busy_place_is_listed_once),
+		cmocka_unit_test(exits_of_all_hypercalls_are_heard),
 		cmocka_unit_test(the_longest_filter_fits),
 		cmocka_unit_test(an_idle_place_makes_room),
 		cmocka_unit_test(a_flood_of_places_hides_no_busy_one),
