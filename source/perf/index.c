@@ -70,8 +70,7 @@ static int take(struct walk *w, struct perf_cpu *c, uint64_t at, uint64_t next, 
 		return -ENOMEM;
 	far = is_far_first(c, time);
 
-	c->before = (struct perf_before){
-		.nr = c->nr, .max = c->max, .holes = c->holes, .order = c->order};
+	c->before = (struct perf_before){.nr = c->nr, .max = c->max, .order = c->order};
 	if (c->nr)
 		c->before.block = c->blocks[c->nr - 1];
 	c->time = time;
@@ -100,13 +99,12 @@ static int take(struct walk *w, struct perf_cpu *c, uint64_t at, uint64_t next, 
 	return 0;
 }
 
-/* Takes back the CPU's last record. */
+/* Takes back the CPU's last record.  The caller says that there is a hole. */
 static void untake(struct walk *w, struct perf_cpu *c)
 {
 	c->nr = c->before.nr;
 	c->max = c->before.max;
 	c->time = c->max;
-	c->holes = c->before.holes;
 	c->order = c->before.order;
 	if (c->nr)
 		c->blocks[c->nr - 1] = c->before.block;
@@ -221,8 +219,7 @@ static void drop_later(struct walk *w, struct perf_cpu *c, uint64_t time)
 	}
 	c->max = !c->nr ? 0 : last->max > last->before ? last->max : last->before;
 	c->time = c->max;
-	c->before = (struct perf_before){
-		.nr = c->nr, .max = c->max, .holes = c->holes, .order = c->order};
+	c->before = (struct perf_before){.nr = c->nr, .max = c->max, .order = c->order};
 	if (c->nr)
 		c->before.block = *last;
 	if (w->last == c)

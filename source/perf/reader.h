@@ -128,7 +128,7 @@ struct perf_cpu {
 	struct perf_before {
 		struct perf_block block;
 		uint32_t nr;
-		uint64_t max, holes;
+		uint64_t max;
 		struct perf_order order;
 	} before;
 	uint64_t copied; /* the record that the next one may be a copy of; 0 none */

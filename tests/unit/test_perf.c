@@ -410,6 +410,99 @@ static void lost_events_are_an_interval(void **state)
 	close_opened(o);
 }
 
+/* Where a loss does not say of which CPU it is, it may be of each. */
+static void a_loss_of_no_cpu_is_a_gap_on_every_cpu(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+
+	(void)state;
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	perf_switch(&b, 1, 1500, 0, 1, "b");
+	perf_lost(&b, TRACE_CPUS_MAX, 1600, 7);
+	perf_switch(&b, 0, 2000, 1, 0, "c");
+	perf_switch(&b, 1, 2500, 1, 0, "d");
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 6);
+	is_lost(&o->events[1], 0, 1000, 2000);
+	is_lost(&o->events[4], 0, 1500, 2500);
+	assert_int_equal(o->trace->loss.events, 7);
+	close_opened(o);
+}
+
+/* Behind a hole, a count of lost events is of that one, and an older record is none: the gap is up
+ * to the next event. */
+static void a_hole_ends_with_an_event(void **state)
+{
+	(void)state;
+	for (unsigned first = 0; first < 3; first++) {
+		struct buf b = {0};
+		struct opened *o;
+		size_t at;
+
+		for (unsigned i = 0; i < 3; i++)
+			perf_switch(&b, 0, 1000 + 100 * i, 0, 7, "seven");
+		at = b.len;
+		perf_switch(&b, 0, 1300, 0, 7, "seven");
+		memset(b.data + at, 0, 40); /* the one in front of it goes with it */
+		if (first == 1)
+			perf_lost(&b, 0, 1400, 3);
+		else if (first == 2)
+			perf_comm(&b, 0, 1050, 5, 6, "six");
+		perf_switch(&b, 0, 1800, 0, 7, "seven");
+		perf_switch(&b, 0, 1900, 0, 7, "seven");
+		o = opened(&plain, &b);
+		assert_int_equal(o->nr, 5);
+		is_lost(&o->events[2], 0, 1100, 1800);
+		assert_int_equal(o->trace->loss.events, first == 1 ? 3 : 0);
+		close_opened(o);
+	}
+}
+
+/* What a filter in BPF left out nobody wanted. */
+static void what_a_filter_dropped_is_not_lost(void **state)
+{
+	struct buf b = {0};
+	struct opened *o;
+	size_t at;
+
+	(void)state;
+	perf_switch(&b, 0, 1000, 0, 1, "a");
+	at = b.len;
+	perf_lost_samples(&b, 4);
+	set_uint(b.data + at + 4, RECORD_MISC_BPF, 2, false);
+	o = opened(&plain, &b);
+	assert_int_equal(o->nr, 1);
+	assert_int_equal(o->trace->loss.events, 0);
+	assert_false(o->trace->streams[0].cut);
+	close_opened(o);
+}
+
+/* A sample says twice of which thread it is: not where the thread has no number any more. */
+static void a_thread_that_is_not_its_records_is_a_gap(void **state)
+{
+	static const uint32_t tids[] = {7, 0, 9};
+
+	(void)state;
+	for (unsigned k = 0; k < ARRAY_SIZE(tids); k++) {
+		struct buf b = {0};
+		struct opened *o;
+
+		for (unsigned i = 0; i < 20; i++) {
+			size_t at = b.len;
+
+			perf_switch(&b, 0, 1000 + 100 * i, 7, 7, "seven");
+			if (i == 15)
+				set_uint(b.data + at + 28, tids[k], 4, false);
+		}
+		o = opened(&plain, &b);
+		assert_int_equal(o->nr, 20);
+		assert_int_equal(o->events[15].kind == EV_LOST, tids[k] == 9);
+		assert_int_equal(o->trace->loss.unknown, tids[k] == 9);
+		close_opened(o);
+	}
+}
+
 /* perf counts all losses in the end: those that no other record told of were after the last event.
  */
 static void events_lost_at_the_end_are_told(void **state)
@@ -427,7 +520,9 @@ static void events_lost_at_the_end_are_told(void **state)
 	o = opened(&plain, &b);
 	assert_int_equal(o->nr, 6);
 	is_lost(&o->events[3], 0, 1200, 3000);
-	is_lost(&o->events[5], 0, 3000, 3000); /* nobody knows until when */
+	is_lost(&o->events[5], 0, 3000, 3000);
+	assert_true(o->events[3].arg[4] && o->events[5].arg[4]); /* nobody knows until when */
+	assert_false(o->events[1].arg[4]);
 	assert_true(o->trace->streams[0].cut && o->trace->streams[1].cut);
 	assert_int_equal(o->trace->loss.events, 10);
 	close_opened(o);
@@ -704,6 +799,8 @@ static void an_interrupt_is_later_than_one_event_behind_it(void **state)
 		o = opened(&plain, &b);
 		assert_int_equal(o->nr, behind == 1 ? 4 : 1);
 		assert_int_equal(o->events[o->nr - 1].time.v, 1600);
+		assert_int_equal(o->trace->streams[0].start,
+				 behind > 1 ? START_MISSING : START_NOT_TOLD);
 		assert_int_equal(o->trace->loss.unknown, behind > 1);
 		close_opened(o);
 	}
@@ -1344,6 +1441,10 @@ int main(void)
 		cmocka_unit_test(names_written_twice_are_no_news),
 		cmocka_unit_test(a_file_of_threads_is_refused),
 		cmocka_unit_test(lost_events_are_an_interval),
+		cmocka_unit_test(a_loss_of_no_cpu_is_a_gap_on_every_cpu),
+		cmocka_unit_test(a_hole_ends_with_an_event),
+		cmocka_unit_test(what_a_filter_dropped_is_not_lost),
+		cmocka_unit_test(a_thread_that_is_not_its_records_is_a_gap),
 		cmocka_unit_test(events_lost_at_the_end_are_told),
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
 		cmocka_unit_test(a_length_that_leads_over_records_is_a_gap),
