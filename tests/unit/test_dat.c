@@ -467,7 +467,8 @@ static void events_that_only_a_count_tells_of_are_gaps_at_every_seam(void **stat
 		/* another CPU has all of its own; or the end is there, and the most of it */
 		{"3.1.6", "9000\nread events: 900\n", "9000\nread events: 16\n", 9, 884, 0},
 		{"3.1.6", "    0.000008\nread events: 30\n", "9.0\nread events: 0\n", 8, 14, 0},
-		/* an excerpt */
+		/* an excerpt; that nothing was read of a CPU says nothing */
+		{"3.1.6", "9000\nread events: 900\n", "9000\nread events: 0\n", 0, 0, 900},
 		{"3.1.6", "9000\nread events: 19\n", "9000\nread events: 17\n", 0, 0, 36},
 		{"3.1.6", "8000\nread events: 90\n", "8000\nread events: 99\n", 0, 0, 189},
 	};
