@@ -369,6 +369,60 @@ static void killed_writer(void **state)
 	history_close(h);
 }
 
+/* Of a file whose writer was killed: where its last part of names with another in front of it is;
+ * *@end: up to when that one reaches. */
+static size_t last_names(const uint8_t *data, size_t len, ns_t *end)
+{
+	size_t last = 0, next;
+	ns_t reaches = 0;
+
+	for (size_t at = FILE_HEADER_BYTES; at + PART_HEADER_BYTES < len; at = next) {
+		next = at + PART_HEADER_BYTES + ((get_u64(data + at + 8) + 7) & ~7ull);
+		if (get_u32(data + at) != PART_MAGIC || get_u32(data + at + 4) != PART_NAMES)
+			continue;
+		last = at;
+		*end = reaches;
+		reaches = (ns_t)get_u64(data + at + 24);
+	}
+	assert_true(*end > oracle.begin);
+	return last;
+}
+
+static void count_damage(const struct history_damage *damage, void *data)
+{
+	(void)damage;
+	++*(unsigned *)data;
+}
+
+/* It reaches up to the last names that are as they were written; that it ends within a part is no
+ * damage. */
+static void damaged_names_end_an_incomplete_file(void **state)
+{
+	ns_t end = oracle.end;
+	struct outcome o = {0};
+	unsigned damages = 0;
+	struct history *h;
+	size_t len, at;
+	uint8_t *data = load(path, &len);
+
+	(void)state;
+	at = last_names(data, len, &oracle.end);
+	store(data, at + PART_HEADER_BYTES / 2);
+	assert_true(open_cut(&h));
+	assert_int_equal(history_verify(h, count_damage, &damages), 0);
+	assert_int_equal(damages, 0);
+	history_close(h);
+	data[at + PART_HEADER_BYTES] ^= 1;
+	store(data, len - 1);
+	assert_true(open_cut(&h));
+	assert_int_equal(history_end(h), oracle.end);
+	ask(h, 30, &o);
+	assert_int_equal(o.refused, 0);
+	history_close(h);
+	oracle.end = end;
+	free(data);
+}
+
 /* The file depends on what was written, not on how threads ran. */
 static void same_bytes(void **state)
 {
@@ -612,6 +666,7 @@ int main(void)
 		cmocka_unit_test(a_header_has_a_checksum),
 		cmocka_unit_test(verified_bits),
 		cmocka_unit_test(killed_writer),
+		cmocka_unit_test(damaged_names_end_an_incomplete_file),
 		cmocka_unit_test(same_bytes),
 		cmocka_unit_test(disk_full),
 		cmocka_unit_test(times_that_make_no_sense),
