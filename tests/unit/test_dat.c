@@ -410,15 +410,19 @@ static void option_counts(struct buf *b)
 	for (unsigned i = 0; i < 2; i++) {
 		char text[128];
 
-		snprintf(text, sizeof(text), "CPU: %u\nentries: 0\noldest event ts: %s", i,
+		snprintf(text, sizeof(text), "CPU: %u\noldest event ts: %sentries: 0\n", i,
 			 counts[i]);
 		put_text_option(b, 2, text);
 	}
 }
 
+/* What is known to be missing of the first CPU: nothing, a page in its midst, events in front of one.
+ */
+enum known_gap { NO_GAP, ZEROED, UNCOUNTED };
+
 /* How many gaps there are of the first CPU, when what is missing is to be shown. */
 static unsigned gaps_shown(struct opened *o, const char *recorder, const char *first,
-			   const char *second, bool zeroed)
+			   const char *second, enum known_gap known)
 {
 	struct dat_form form = plain6;
 	struct pages p[2] = {{.form = &form}, {.form = &form}};
@@ -428,16 +432,16 @@ static unsigned gaps_shown(struct opened *o, const char *recorder, const char *f
 	counts[0] = first;
 	counts[1] = second;
 	form.more_options = option_counts;
-	fill_pages(&p[0], 8, 0, 0);
+	fill_pages(&p[0], 8, known == UNCOUNTED ? 3 : 0, 0);
 	fill_pages(&p[1], 8, 0, 0);
-	if (zeroed)
+	if (known == ZEROED)
 		memset(p[0].b.data + 3 * BUILD_PAGE, 0, BUILD_PAGE);
 	open_pages(o, &form, p, 2);
 	assert_false(trace_lacks_events(o->trace)); /* not read yet */
 	read_all(o);
 	before = o->nr;
 	if (trace_lacks_events(o->trace)) {
-		assert_int_equal(before, zeroed ? 27 : 32);
+		assert_int_equal(before, known == ZEROED ? 27 : 32 + (known == UNCOUNTED));
 		assert_int_equal(trace_show_lacking(o->trace), 0);
 		assert_false(trace_lacks_events(o->trace)); /* it is shown */
 	}
@@ -478,7 +482,7 @@ static void events_that_only_a_count_tells_of_are_gaps_at_every_seam(void **stat
 		struct opened *o = calloc(1, sizeof(*o));
 
 		assert_int_equal(
-			gaps_shown(o, cases[i].recorder, cases[i].first, cases[i].second, false),
+			gaps_shown(o, cases[i].recorder, cases[i].first, cases[i].second, NO_GAP),
 			cases[i].gaps);
 		assert_int_equal(o->trace->loss.events, cases[i].lost);
 		assert_int_equal(o->trace->problems.nr, cases[i].lost != 0);
@@ -528,14 +532,26 @@ static void an_excerpt_ends_at_one_moment(void **state)
 /* What a gap that is known may hold is not looked for elsewhere; what it cannot hold is. */
 static void a_known_gap_may_hold_what_is_missing(void **state)
 {
-	(void)state;
-	for (unsigned i = 0; i < 2; i++) {
-		struct opened *o = calloc(1, sizeof(*o));
-		const char *first = i ? "8000\nread events: 900\n" : "8000\nread events: 16\n";
-
+	static const struct {
+		const char *first;
+		enum known_gap known;
+		unsigned gaps;
+	} cases[] = {
 		/* A page of zeros and the two next to it: one gap, and four other pages' seams. */
-		assert_int_equal(gaps_shown(o, "sonde", first, "8000\nread events: 16\n", true),
-				 i ? 5 : 1);
+		{"8000\nread events: 16\n", ZEROED, 1},
+		{"8000\nread events: 900\n", ZEROED, 5},
+		{"8000\nread events: 900\n", UNCOUNTED, 1},
+		{"8000\noverrun: 3\nread events: 19\n", UNCOUNTED, 8}, /* what that gap lacks */
+		{"8000\nentries: 3\nread events: 16\n", NO_GAP, 1},    /* the end, not saved */
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct opened *o = calloc(1, sizeof(*o));
+
+		assert_int_equal(gaps_shown(o, "sonde", cases[i].first, "8000\nread events: 16\n",
+					    cases[i].known),
+				 cases[i].gaps);
 		close_opened(o);
 		free(o);
 	}

@@ -455,6 +455,10 @@ static void a_hole_ends_with_an_event(void **state)
 		assert_int_equal(o->nr, 5);
 		is_lost(&o->events[2], 0, 1100, 1800);
 		assert_int_equal(o->trace->loss.events, first == 1 ? 3 : 0);
+		assert_int_equal(o->trace->streams[0].packets[0].lost, 0);
+		assert_int_equal(o->trace->streams[0].packets[1].lost, UINT64_MAX);
+		/* Nobody knows how long it did nothing behind its last event. */
+		assert_int_equal(o->trace->streams[0].packets[1].end, 0);
 		close_opened(o);
 	}
 }
