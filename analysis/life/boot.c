@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How VMs started: from the VMM's first moment to a user space that has settled, as far as the
  * traces tell. */
+#include "analysis/life/levels.h"
 #include "analysis/life/phases.h"
 #include "query/losses.h"
 #include "query/milestone.h"
@@ -109,21 +110,7 @@ static const char *before_levels(const struct start *s, ns_t until)
 
 	if (!first_milestone(s, "level", s->at, &ms) || ms.at >= until)
 		return "kernel";
-	return !strcmp(ms.text, "console") || !strcmp(ms.text, "start_kernel") ? "kernel: start"
-									       : "kernel";
-}
-
-/* Levels that follow each other, of which a kernel leaves out none. */
-static bool is_next_level(const char *level, const char *next)
-{
-	static const char *const levels[] = {"console", "early",  "pure", "core",   "postcore",
-					     "arch",	"subsys", "fs",	  "device", "late"};
-	size_t i = 0;
-
-	while (i < ARRAY_SIZE(levels) && strcmp(levels[i], level))
-		i++;
-	return i + 1 < ARRAY_SIZE(levels) ? !strcmp(levels[i + 1], next)
-					  : i < ARRAY_SIZE(levels) && !*next;
+	return level_is_first(ms.text) ? "kernel: start" : "kernel";
 }
 
 /* Its own trace has a gap there. */
@@ -141,7 +128,7 @@ static bool has_gap(const struct start *s, ns_t begin, ns_t end)
 /* From the begin of @level to that of @next, "" to the end of the last: a gap may hide others. */
 static const char *level_phase(struct start *s, const char *level, const char *next, ns_t end)
 {
-	bool is_whole = is_next_level(level, next) || !has_gap(s, s->at, end);
+	bool is_whole = level_is_next(level, next) || !has_gap(s, s->at, end);
 
 	return text_of(s, is_whole ? "kernel: %s" : "kernel: %s, and what followed", level);
 }

@@ -1,39 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Initcalls of kernels that started, slowest first. */
+#include "analysis/life/levels.h"
 #include "query/cells.h"
-#include "query/losses.h"
-#include "query/milestone.h"
-#include "analysis/by_machine.h"
+#include "analysis/rows.h"
 #include "base/figure.h"
+#include "base/units.h"
 
-#include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-/* False: its end was not seen. */
-static bool span_of(const struct sonde_history *history, int64_t row, ns_t *begin, ns_t *end)
-{
-	bool ended;
-
-	*begin = query_number(history, QUERY_INITCALL, row, 4);
-	*end = query_number(history, QUERY_INITCALL, row, 5);
-	ended = *end >= 0;
-	ns_clip(begin, end, sonde_history_begin(history), sonde_history_end(history));
-	return ended;
-}
+/* What was seen of one. */
+struct call {
+	int64_t row;
+	bool begun, ended; /* that was seen */
+	ns_t begin, end;   /* in the run; @end for both where its begin was not seen */
+	const char *level; /* "" a module's */
+	bool may_be_later; /* the level may be a later one */
+	bool is_own;	   /* the kernel's own, for certain */
+};
 
 /* A kernel's own initcalls, which it calls one after the other before it runs the first program;
  * modules' are none of them. */
 struct own_calls {
-	ns_t took;     /* all that are known from begin to end, together */
-	ns_t unseen;   /* all others, at most */
-	ns_t last;     /* when the first program was run */
-	bool is_known; /* that this is so */
+	struct sonde_rows *out;
+	const struct sonde_history *history;
+	struct levels levels;
+	const uint32_t *rows;
+	uint32_t nr;
+	ns_t took;	   /* all that are known from begin to end, together */
+	ns_t took_maybe;   /* those that may be a module's as well */
+	ns_t unseen;	   /* all others, at most */
+	bool is_known;	   /* that this is so */
+	ns_t since, until; /* the trace has the boot; NS_MIN, NS_MAX: from its begin, to its end */
 };
 
-static bool is_own(const struct sonde_history *history, int64_t row)
+static void get_call(struct call *c, const struct own_calls *own, int64_t row)
 {
-	return *query_string(history, QUERY_INITCALL, row, 3);
+	const struct sonde_history *h = own->history;
+	const struct level *level, *end = own->levels.list + own->levels.nr;
+	ns_t begin = query_number(h, QUERY_INITCALL, row, 4);
+
+	*c = (struct call){.row = row,
+			   .begun = begin != -1,
+			   .end = query_number(h, QUERY_INITCALL, row, 5),
+			   .level = query_string(h, QUERY_INITCALL, row, 3)};
+	c->ended = c->end >= 0;
+	c->begin = c->begun ? begin : c->end;
+	ns_clip(&c->begin, &c->end, sonde_history_begin(h), sonde_history_end(h));
+	level = levels_at(&own->levels, c->begin);
+	c->is_own = *c->level != '\0';
+	if (!strcmp(c->level, "unknown")) {
+		c->is_own = (!level || level + 1 < end) && own->levels.nr &&
+			    query_number(h, QUERY_INITCALL, row, 1) >= 0;
+	} else if (c->is_own && level && !strcmp(level->name, c->level)) {
+		c->may_be_later = levels_may_be_later(&own->levels, level, c->begin);
+		c->is_own = !c->may_be_later || level + 1 < end;
+	}
 }
 
 /* What may have been called between two that are known: nothing where no event is missing. */
@@ -42,138 +64,180 @@ static ns_t unseen_in(const struct losses *losses, ns_t begin, ns_t end)
 	return begin < end && losses_touch(losses, begin, end) ? ns_since(end, begin) : 0;
 }
 
+/* When the first program was run. */
+static ns_t last_of(const struct own_calls *own)
+{
+	for (size_t i = 0; i < own->levels.nr; i++) {
+		if (!*own->levels.list[i].name)
+			return own->levels.list[i].at;
+	}
+	return sonde_history_end(own->history);
+}
+
+/* A trace that has the whole boot has the first level of it, and the first program. */
+static void find_part(struct own_calls *own)
+{
+	const struct level *first = own->levels.list, *last = first + own->levels.nr - 1;
+	bool has_begin = own->levels.nr && level_is_first(first->name);
+	bool has_end = own->levels.nr && !*last->name;
+	struct call c;
+
+	own->since = has_begin ? NS_MIN : own->levels.nr ? first->at : NS_MAX;
+	own->until = has_end ? NS_MAX : own->levels.nr ? last->at : NS_MIN;
+	for (uint32_t i = 0; i < own->nr; i++) {
+		get_call(&c, own, own->rows[i]);
+		if (*c.level && !has_begin && c.begin < own->since)
+			own->since = c.begin;
+		if (*c.level && !has_end && c.end > own->until)
+			own->until = c.end;
+	}
+}
+
 /* Any that was not seen from begin to end lies between two that were, and where events are missing,
  * or it would have been seen: not before the first of these places. */
-static int sum_up_one(struct own_calls *own, const struct sonde_history *history, int64_t machine,
-		      const uint32_t *rows, uint32_t nr)
+static void sum_up(struct own_calls *own)
 {
-	struct losses losses;
+	const struct losses *losses = &own->levels.losses;
 	struct sonde_loss first;
-	ns_t until = sonde_history_end(history), before = NS_MIN;
-	int ret = losses_init(&losses, history, (int)machine);
+	ns_t until = sonde_history_end(own->history), before = NS_MIN;
 
-	if (ret)
-		return ret;
-	if (losses.nr && !sonde_loss_get(history, losses.list[0].at, &first))
+	own->is_known = !own->levels.is_cut;
+	find_part(own);
+	if (losses->nr && !sonde_loss_get(own->history, losses->list[0].at, &first))
 		until = first.begin;
-	for (uint32_t i = 0; i < nr; i++) {
-		ns_t begin, end;
+	for (uint32_t i = 0; i < own->nr; i++) {
+		struct call c;
 
-		if (!is_own(history, rows[i]) || !span_of(history, rows[i], &begin, &end))
+		get_call(&c, own, own->rows[i]);
+		if (!*c.level || !c.begun || !c.ended)
 			continue;
-		own->took = ns_plus(own->took, ns_since(end, begin));
-		own->unseen = ns_plus(own->unseen, unseen_in(&losses, until, begin));
-		own->is_known &= begin >= before;
-		before = begin;
-		until = end > until ? end : until;
+		*(c.is_own ? &own->took : &own->took_maybe) += ns_since(c.end, c.begin);
+		own->unseen = ns_plus(own->unseen, unseen_in(losses, until, c.begin));
+		own->is_known &= c.begin >= before;
+		before = c.begin;
+		until = c.end > until ? c.end : until;
 	}
-	own->unseen = ns_plus(own->unseen, unseen_in(&losses, until, own->last));
-	losses_release(&losses);
-	return 0;
+	own->unseen = ns_plus(own->unseen, unseen_in(losses, until, last_of(own)));
 }
 
-/* Nobody knows how much of a boot that a kernel recorded was overwritten. */
-static void look_at_milestones(struct own_calls *own, const struct sonde_history *history)
+static const char *text_of(struct own_calls *own, const char *format, const char *text)
 {
-	struct milestone ms;
+	char line[160], *kept;
 
-	for (int64_t row = 0; !query_milestone(history, row, &ms); row++) {
-		if (ms.machine < 0 || ms.machine >= sonde_nr_machines(history))
-			continue;
-		if (!strcmp(ms.kind, "lost"))
-			own[ms.machine].is_known = false;
-		else if (!strcmp(ms.kind, "init") && ms.at < own[ms.machine].last)
-			own[ms.machine].last = ms.at;
-	}
+	snprintf(line, sizeof(line), format, text);
+	kept = arena_strdup(&own->out->arena, line);
+	own->out->no_memory |= !kept;
+	return kept ? kept : "";
 }
 
-/* Of each machine; owned by the caller.  NULL: no memory. */
-static struct own_calls *sum_up(const struct sonde_history *history)
+static const char *level_text(struct own_calls *own, const struct call *c)
 {
-	int64_t nr = sonde_nr_machines(history);
-	struct own_calls *own = calloc((size_t)nr + 1, sizeof(*own));
-	struct by_machine calls = {0};
-	int ret = own ? by_machine_init(&calls, history, QUERY_INITCALL) : -ENOMEM;
-
-	for (int64_t i = 0; i < nr && !ret; i++) {
-		own[i].last = sonde_history_end(history);
-		own[i].is_known = true;
-	}
-	if (!ret)
-		look_at_milestones(own, history);
-	for (int64_t i = 0; i < nr && !ret; i++) {
-		uint32_t nr_rows;
-		const uint32_t *rows = by_machine_rows(&calls, i, &nr_rows);
-
-		if (nr_rows)
-			ret = sum_up_one(&own[i], history, i, rows, nr_rows);
-	}
-	by_machine_release(&calls);
-	if (!ret)
-		return own;
-	free(own);
-	return NULL;
+	if (c->may_be_later)
+		return text_of(own, "%.100s or later", c->level);
+	return *c->level ? c->level : "module";
 }
 
-static void add(struct sonde_rows *out, const struct sonde_history *history, int64_t row,
-		const struct own_calls *own)
+/* ... of the share, or why there is no length that it could be of. */
+static const char *note_of(struct own_calls *own, const struct call *c, bool has_share)
 {
+	bool is_ns = sonde_history_ticks_are_ns(own->history);
+	char at[UNIT_TEXT];
+
+	if (!c->begun)
+		return "its call was not seen";
+	if (has_share && own->since != NS_MIN)
+		return text_of(own, "at most: the trace has the boot from %s on",
+			       unit_time(at, own->since, is_ns));
+	if (has_share && own->until != NS_MAX)
+		return text_of(own, "at most: the trace has the boot until %s",
+			       unit_time(at, own->until, is_ns));
+	return has_share && (own->unseen || own->took_maybe) ? "at least" : "";
+}
+
+static void add(struct own_calls *own, const struct call *c)
+{
+	bool is_part = own->since != NS_MIN || own->until != NS_MAX;
+	ns_t length = c->begun && c->ended ? ns_since(c->end, c->begin) : -1;
+	bool has_share = length >= 0 && c->is_own && own->is_known;
+	ns_t more = is_part ? 0 : ns_plus(own->took_maybe, own->unseen);
 	const enum query_table t = QUERY_INITCALL;
-	const char *level = query_string(history, t, row, 3);
-	ns_t begin, end;
-	bool ended = span_of(history, row, &begin, &end);
-	bool has_share = ended && *level && own->is_known;
-	ns_t all = ns_plus(own->took, own->unseen);
+	const struct sonde_history *h = own->history;
 
-	rows_add(out,
+	rows_add(own->out,
 		 (union sonde_cell[]){
-			 cell_int(begin),
-			 cell_int(ended ? ns_since(end, begin) : -1),
-			 cell_int(query_number(history, t, row, 0)),
-			 cell_str(query_string(history, t, row, 2)),
-			 cell_str(*level ? level : "module"),
-			 cell_int(has_share ? share_ppm(ns_since(end, begin), all) : -1),
-			 cell_str(has_share && own->unseen ? "at least" : ""),
-			 cell_int(ended ? query_number(history, t, row, 6) : SONDE_SIGNED_UNKNOWN),
-			 cell_int(query_number(history, t, row, 1)),
+			 cell_int(c->begun ? c->begin : -1),
+			 cell_int(length),
+			 cell_int(query_number(h, t, c->row, 0)),
+			 cell_str(query_string(h, t, c->row, 2)),
+			 cell_str(level_text(own, c)),
+			 cell_int(has_share ? share_ppm(length, ns_plus(own->took, more)) : -1),
+			 cell_str(note_of(own, c, has_share)),
+			 cell_int(c->ended ? query_number(h, t, c->row, 6) : SONDE_SIGNED_UNKNOWN),
+			 cell_int(query_number(h, t, c->row, 1)),
+			 cell_int(c->ended ? c->end : -1),
 		 });
+}
+
+static int of_machine(struct own_calls *own, int64_t machine, const struct by_machine *milestones,
+		      ns_t begin, ns_t end)
+{
+	int ret = levels_init(&own->levels, own->history, machine, milestones);
+
+	if (!ret)
+		sum_up(own);
+	for (uint32_t i = 0; i < own->nr && !ret; i++) {
+		struct call c;
+
+		get_call(&c, own, own->rows[i]);
+		if (c.begin < end && (!c.ended || c.end >= begin))
+			add(own, &c);
+	}
+	levels_release(&own->levels);
+	return ret;
 }
 
 static int find_initcalls(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
 			  ns_t end, struct error *err)
 {
-	const enum query_table t = QUERY_INITCALL;
-	struct own_calls *own = sum_up(history);
+	struct by_machine calls = {0}, milestones = {0};
+	int ret = by_machine_init(&calls, history, QUERY_INITCALL);
 
-	if (!own)
-		return fail(err, -ENOMEM, "out of memory");
-	for (int64_t row = 0; row < query_nr_rows(history, t); row++) {
-		int64_t machine = query_number(history, t, row, 0);
-		ns_t to = query_number(history, t, row, 5);
+	if (!ret)
+		ret = by_machine_init(&milestones, history, QUERY_MILESTONE);
+	for (int64_t i = 0; i < sonde_nr_machines(history) && !ret; i++) {
+		struct own_calls own = {.out = out, .history = history};
 
-		if (machine >= 0 && machine < sonde_nr_machines(history) &&
-		    query_number(history, t, row, 4) < end && (to < 0 || to >= begin))
-			add(out, history, row, &own[machine]);
+		own.rows = by_machine_rows(&calls, i, &own.nr);
+		if (own.nr)
+			ret = of_machine(&own, i, &milestones, begin, end);
 	}
-	free(own);
+	by_machine_release(&calls);
+	by_machine_release(&milestones);
+	if (ret)
+		return fail(err, ret, "out of memory");
 	rows_sort(out, "length");
 	return 0;
 }
 
 static const struct sonde_column columns[] = {
-	{"at", "AT", SONDE_COL_TIME, "when it was called"},
-	{"length", "TOOK", SONDE_COL_NS, "until it returned; -1: it was not seen to"},
+	{"at", "AT", SONDE_COL_TIME, "when it was called; -1: that was not seen"},
+	{"length", "TOOK", SONDE_COL_NS,
+	 "until it returned; -1: its call or its return was not seen"},
 	{"vm", "MACHINE", SONDE_COL_MACHINE, "whose kernel"},
 	{"name", "INITCALL", SONDE_COL_STRING,
 	 "the function; its address where its name is not known, as of modules in ftrace"},
-	{"level", "LEVEL", SONDE_COL_STRING, "early, core, ... late; or a module's"},
+	{"level", "LEVEL", SONDE_COL_STRING,
+	 "early, core, ... late; or a module's. In or after a gap it may be a later one, or a module's: "
+	 "\"core or later\"; unknown: its begin was not seen"},
 	{"share", "SHARE", SONDE_COL_PPM,
 	 "of the time of all initcalls of that kernel, modules' left out; -1: a module's, or not "
 	 "known, for nobody knows how much of its boot is missing"},
 	{"note", "NOTE", SONDE_COL_STRING,
-	 "\"at least\": events are missing that may be of initcalls, so the share may be more"},
+	 "\"at least\": events are missing that may be of initcalls, so the share may be more; "
+	 "\"at most\": the trace has only a part of the boot, so the share may be less"},
 	{"result", "RESULT", SONDE_COL_SIGNED, "what it returned; null: it was not seen to"},
 	{"thread", "BY", SONDE_COL_THREAD, "thread that called it"},
+	{"until", "UNTIL", SONDE_COL_TIME, "when it returned; -1: it was not seen to"},
 };
 
 const struct table_def initcall_table = {

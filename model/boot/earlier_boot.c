@@ -33,7 +33,9 @@ static void initcall(struct machine_state *mc, const struct state_line *l, const
 		.machine = mc,
 		.thread = tid == 1 ? thread_find(mc, 1) : NULL,
 		.name = history_writer_string(m->w, name, strlen(name)),
-		.level = tid > 1 ? 0 : mc->booted_level,
+		.level = tid > 1 || mc->booted_init ? 0
+			 : mc->booted_level	    ? mc->booted_level
+						    : initcall_level_unknown(m),
 		.begin = begin,
 		.end = end ? clock_to_l0(m->clock, (ticks_t){end}) : NS_MIN,
 		.result = state_int(l, "result", 0),
@@ -92,6 +94,6 @@ void booted_line(struct machine_state *mc, const struct state_line *l)
 		step(mc, "level", name, at);
 	} else if (!strcmp(what, "init")) {
 		step(mc, "init", name, at);
-		mc->booted_level = 0; /* what thread 1 calls from now on is a module's */
+		mc->booted_init = true; /* what thread 1 calls from now on is a module's */
 	}
 }

@@ -22,6 +22,8 @@ static const char *const boot_levels[] = {
 	"fs",		"device",    "late",
 };
 
+#define FIRST_PROGRAM 17
+
 /* Numbers 7 on are not in the order of time. */
 static const char *boot_level(uint64_t number)
 {
@@ -30,7 +32,7 @@ static const char *boot_level(uint64_t number)
 		return "other CPUs";
 	case 16:
 		return "initramfs";
-	case 17:
+	case FIRST_PROGRAM:
 		return "first program";
 	default:
 		if (number > 7)
@@ -56,6 +58,7 @@ static void level_begins(struct machine_state *mc, const struct event *e)
 	len = level.text ? strnlen(level.text, level.len) : strlen(name);
 	milestone.text = history_writer_string(m->w, name, len);
 	mc->boot_level = milestone.text;
+	mc->has_init |= !level.text && level.u == FIRST_PROGRAM;
 	milestone_add(m, &milestone);
 }
 
@@ -107,23 +110,35 @@ void initcall_add(struct model *m, const struct initcall *c)
 		m->initcalls[m->nr_initcalls++] = *c;
 }
 
-static void initcall_begins(struct cpu *cpu, const struct field_value *func)
+uint32_t initcall_level_unknown(struct model *m)
+{
+	return history_writer_string(m->w, "unknown", sizeof("unknown") - 1);
+}
+
+/* NULL: there are too many, or no memory. */
+static struct initcall *add_here(struct cpu *cpu, const struct field_value *func, ns_t begin)
 {
 	struct machine_state *mc = cpu->machine;
+	struct model *m = mc->model;
+	uint32_t nr = m->nr_initcalls;
 	/* Thread 1 calls the kernel's own, until it is the first program. */
 	bool of_module =
 		cpu->thread && (cpu->thread->tid > 1 || (cpu->thread->tid == 1 && mc->has_init));
+	bool has_level = cpu->thread && mc->boot_level;
 	const struct initcall c = {
 		.machine = mc,
 		.thread = cpu->thread,
 		.func = func->u,
 		.name = name_of(mc, func, of_module),
-		.level = of_module ? 0 : mc->boot_level,
-		.begin = mc->model->now,
+		.level = of_module   ? 0
+			 : has_level ? mc->boot_level
+				     : initcall_level_unknown(m),
+		.begin = begin,
 		.end = NS_MIN,
 	};
 
-	initcall_add(mc->model, &c);
+	initcall_add(m, &c);
+	return m->nr_initcalls > nr ? &m->initcalls[nr] : NULL;
 }
 
 static void initcall_ends(struct cpu *cpu, const struct event *e, const struct field_value *func)
@@ -132,6 +147,8 @@ static void initcall_ends(struct cpu *cpu, const struct event *e, const struct f
 	struct initcall *c = under_way(m, cpu, func->u);
 	struct field_value result;
 
+	if (!c) /* it was called before the trace, or while events were lost */
+		c = add_here(cpu, func, NS_MIN);
 	if (!c)
 		return;
 	c->end = m->now;
@@ -150,7 +167,7 @@ void initcall_event(struct cpu *cpu, const struct event *e)
 	else if (trace_event_field(m->stream, e, "func", &func))
 		return;
 	else if (strstr(name, "start"))
-		initcall_begins(cpu, &func);
+		add_here(cpu, &func, m->now);
 	else
 		initcall_ends(cpu, e, &func);
 }

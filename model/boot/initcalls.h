@@ -10,6 +10,8 @@
  * and several at once; the function and the thread tell them apart.
  */
 
+/* The level of one that is the kernel's own, as far as it is known: none was seen to begin. */
+uint32_t initcall_level_unknown(struct model *m);
 void initcall_add(struct model *m, const struct initcall *c);
 void initcall_event(struct cpu *cpu, const struct event *e);
 void initcalls_release(struct model *m);

@@ -291,6 +291,7 @@ void state_line_feed(struct machine_state *mc, const struct event *e)
 	if (!state_line_read(&l, mc->model->stream, e) ||
 	    !state_block_takes(&mc->block, &l, e->tid))
 		return;
+	mc->has_init = true; /* a program says that */
 	switch (l.kind) {
 	case STATE_BEGIN:
 		on_begin(mc, &l);

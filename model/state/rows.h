@@ -145,7 +145,7 @@ struct initcall {
 	struct thread *thread;
 	uint64_t func;
 	uint32_t name, level; /* string ids; level 0: a module's */
-	ns_t begin, end;      /* NS_MIN: not seen */
+	ns_t begin, end;      /* NS_MIN: not seen; one of them is */
 	int64_t result;
 	bool is_over; /* no event will tell more of it */
 };

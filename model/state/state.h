@@ -299,7 +299,8 @@ struct machine_state {
 	bool sees_requests;    /* requests to block devices are */
 	bool sees_queues;      /* ... put into schedulers' queues */
 	bool sees_packets;     /* packets handed to network devices are */
-	bool has_init;	       /* its thread 1 was seen to execute a file */
+	bool has_init;	       /* its thread 1 is known to have executed a file */
+	bool booted_init;      /* ... in a boot that is told afterwards */
 	uint32_t boot_level;   /* string id: its initcalls' level; 0 none yet */
 	uint32_t booted_level; /* ... of a boot that is told afterwards */
 	bool symbols_read;

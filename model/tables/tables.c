@@ -399,7 +399,7 @@ static void put_initcalls(struct model *m)
 			thread_row_of(c->thread),
 			c->name,
 			c->level,
-			c->begin,
+			c->begin == NS_MIN ? -1 : c->begin,
 			c->end == NS_MIN ? -1 : c->end,
 			c->result,
 		};

@@ -240,6 +240,54 @@ def check_shares(whole, cut):
     lib.check(cut[0]["name"] == "acpi_init" and cut[0]["share"] > 0.9 * most["acpi_init"], "a share that says nothing")
 
 
+def boot_without(scratch, pages):
+    """The initcalls of samples/boot without some pages of the VM's trace."""
+    path, history = scratch / "boot-without", scratch / "boot-without.sonde"
+    shutil.copytree(scratch / "boot", path)
+    data = bytearray((path / "vm-boot.dat").read_bytes())
+    begin, end = (len(data) - 70 * 4096 + page * 4096 for page in pages)
+    data[begin:end] = bytes(end - begin)
+    (path / "vm-boot.dat").write_bytes(data)
+    sonde("analyze", "-q", path, "-o", history)
+    shutil.rmtree(path)
+    return table(history, "initcall")
+
+
+def check_calls_without(scratch, pages, whole, note):
+    """What is said of initcalls when pages are missing is what was said, or less: levels, shares; that one was called, when it returned.
+    Returns the levels that are told otherwise, as pairs, and how many were not seen to be called."""
+    def keys(row):
+        return row["name"], row["thread"] and row["thread"]["tid"]
+
+    was, levels, shares = {}, set(), []
+    for row in whole:
+        was.setdefault(keys(row), []).append(row)
+    told = boot_without(scratch, pages)
+    for row in told:
+        before = min(was[keys(row)], key=lambda other: abs(other["until"] - row["until"]))
+        lib.check(row["at"] >= 0 or row["length"] == row["share"] == -1 and row["note"] == "its call was not seen", row)
+        lib.check(row["until"] < 0 or abs(row["until"] - before["until"]) < 1_000_000, f"{row}: {before}")
+        levels |= {(row["level"], before["level"])} - {(before["level"],) * 2}
+        if row["share"] >= 0:
+            shares.append((row["share"], before["share"]))
+            lib.check(re.fullmatch(note, row["note"]), row)
+    lib.check(len(shares) > 100, shares)
+    lib.check(all(share >= other - 400 if note.startswith("at most") else share <= other + 400 for share, other in shares), f"{note}: {shares}")
+    return levels, sum(row["at"] < 0 for row in told)
+
+
+def check_levels(scratch, whole):
+    """A level whose begin a gap may hide is no other level, nor a module's; a share of a boot's part is no share of the boot."""
+    levels, unseen = check_calls_without(scratch, (8, 12), whole, "at least")
+    lib.check(unseen == 1 and levels and all(told == "early or later" for told, _ in levels) and {"subsys"} <= {was for _, was in levels}, levels)
+    levels, unseen = check_calls_without(scratch, (0, 8), whole, r"at most: the trace has the boot from 14\.\d{9} on")
+    lib.check(unseen == 1 and all(told == "unknown" for told, _ in levels) and {"postcore"} == {was for _, was in levels}, levels)
+    levels, unseen = check_calls_without(scratch, (35, 70), whole, r"at most: the trace has the boot until 15\.\d{9}")
+    lib.check(not levels and not unseen, levels)
+    levels, _ = check_calls_without(scratch, (60, 64), whole, "")
+    lib.check(not levels, levels)
+
+
 def check_boot(scratch):
     """Of a VM's trace that lacks a part of its boot: a stage that goes on over levels nobody saw says so, an initcall's share
     is one that it has at least, and all else is as it was."""
@@ -258,12 +306,13 @@ def check_boot(scratch):
         sonde("analyze", "-q", traces, "-o", history)
         told = answer("report", "boot", history)
         calls.append(told["initcall"])
-        unended = [row["length"] == -1 for row in told["initcall"]]
+        unended = [row["until"] == -1 for row in told["initcall"]]
         lib.check(any(unended) and unended == [row["result"] is None for row in told["initcall"]], "a result that nobody saw")
         stages.append({row["stage"]: row for row in told["boot"]})
     count = lib.run(lib.SONDE, "sql", "--format", "csv", history, "select count(*) from initcall where result is null")
     lib.check(count.split()[-1] == str(sum(unended)), f"SQL: {count}, {sum(unended)}")
     check_shares(*calls)
+    check_levels(scratch, calls[0])
     vague, = stages[1].keys() - stages[0].keys()
     last = stages[0]["kernel: late"]
     lib.check(vague == "kernel: device, and what followed" and stages[1][vague]["doubt"] > last["length"], stages[1])

@@ -36,6 +36,23 @@ static bool phases_fit(const char *cut, const char *whole)
 	       (!strncmp(whole, "kernel", 6) || !strncmp(whole, "user space", 10));
 }
 
+/* A gap may hide the begin of a level, and the first program: then modules' initcalls may follow. */
+static bool levels_fit(const char *cut, const char *whole)
+{
+	static const char *const levels[] = {"console",	 "early", "pure",   "core",
+					     "postcore", "arch",  "subsys", "fs",
+					     "device",	 "late",  "module"};
+	const char *later = strstr(cut, " or later");
+	bool has_begun = false;
+
+	for (size_t i = 0; later && i < sizeof(levels) / sizeof(*levels); i++) {
+		has_begun |= !strncmp(cut, levels[i], (size_t)(later - cut));
+		if (has_begun && !strncmp(whole, levels[i], strlen(levels[i])))
+			return true;
+	}
+	return false;
+}
+
 /* Of a disk or a card: not known which. */
 bool causes_fit(const char *cut, const char *whole)
 {
@@ -48,7 +65,7 @@ bool causes_fit(const char *cut, const char *whole)
 	if (len >= 4 && !strcmp(cut + len - 4, "disk") && !strncmp(cut, whole, len - 4) &&
 	    strncmp(whole, "network", 7) && strchr(whole, ':'))
 		return true;
-	return text_fits(cut, whole) || phases_fit(cut, whole) ||
+	return text_fits(cut, whole) || phases_fit(cut, whole) || levels_fit(cut, whole) ||
 	       (!strcmp(cut, "device") && (!strcmp(whole, "disk") || !strcmp(whole, "network")));
 }
 

@@ -255,6 +255,14 @@ static bool parts_fit(const struct pair *p, const struct sheet *s, size_t cut, s
 		       begin + cell(&s->whole, whole, s->whole_length).i + slack;
 }
 
+/* When it was; of what was only seen to end: when it ended. */
+static int64_t at_of(const struct sheet *s, const struct grid *g, size_t row)
+{
+	int64_t at = cell(g, row, s->at).i;
+
+	return at < 0 && s->until >= 0 ? cell(g, row, s->until).i : at;
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct listed *x = a, *y = b;
@@ -272,7 +280,7 @@ void lists_init(struct sheet *s)
 	for (size_t i = 0; i < nr; i++) {
 		int64_t length = length_of(s, &s->whole, i);
 
-		s->order[i] = (struct listed){cell(&s->whole, i, s->at).i, i};
+		s->order[i] = (struct listed){at_of(s, &s->whole, i), i};
 		s->longest = length > s->longest ? length : s->longest;
 	}
 	qsort(s->order, nr, sizeof(*s->order), by_time);
@@ -312,7 +320,7 @@ static bool is_gain_of_row(const struct pair *p, const struct sheet *s, size_t r
 
 void check_listed(struct pair *p, struct sheet *s, size_t row)
 {
-	int64_t from = cell(&s->cut, row, s->at).i, at = time_in_whole(p, from);
+	int64_t from = at_of(s, &s->cut, row), at = time_in_whole(p, from);
 	int64_t length = more_if(p, length_of(s, &s->cut, row));
 	/* How long a tick is follows from evidence, too: so do all parts of the row's time. */
 	int64_t stretch = llabs(time_in_whole(p, from + length) - at - length);

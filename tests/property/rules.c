@@ -127,6 +127,8 @@ static enum rule rule_of(const struct sonde_table *a, const struct sonde_column 
 	char here[80];
 
 	snprintf(here, sizeof(here), "%s of %s", c->name, a->name);
+	if (!strcmp(here, "level of initcall"))
+		return RULE_KEY;
 	if (IS_IN(no_rule, c->name) || IS_IN(no_rule, here) || c->type == SONDE_COL_TIME ||
 	    c->type == SONDE_COL_PPM)
 		return RULE_NONE;
@@ -179,6 +181,7 @@ void sheet_rules(struct sheet *s, const struct sonde_table *a)
 	s->entry = column_of(a, "entry");
 	s->doubt = column_of(a, "doubt");
 	s->from = column_of(a, "from");
+	s->until = strcmp(a->name, "initcall") ? -1 : column_of(a, "until");
 	s->is_process_time = !strcmp(a->name, "process_time");
 	s->is_spread = is_spread(a);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {

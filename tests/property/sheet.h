@@ -56,8 +56,8 @@ struct sheet {
 	struct fits fits[COLUMNS_MAX];
 	int at, length; /* of lists; else -1 */
 	int whole_at, whole_length;
-	int thread, pid, mode, culprit_machine, entry, doubt,
-		from; /* columns, -1 where there is none */
+	int thread, pid, mode, culprit_machine, entry, doubt, from,
+		until; /* columns, -1 where there is none */
 	bool is_process_time, is_spread;
 	struct grid cut, whole;
 	struct grid waits, wakeups; /* of the whole history, where wake-ups are compared */

@@ -408,6 +408,7 @@ static void a_boot_that_was_recorded_is_told(void **state)
 	world_open(2);
 	world.traces[VM].clock.kind = CLOCK_TSC;
 	tells(VM, 1000, 5, "sonde: begin version=1 cause=boot");
+	tells(VM, 1000, 5, "sonde: booted time=90 what=initcall name=none tid=1 end=95 result=0");
 	tells(VM, 1001, 5, "sonde: booted time=100 what=level name=early");
 	tells(VM, 1002, 5,
 	      "sonde: booted time=110 what=initcall name=one tid=1 end=150 result=-19");
@@ -430,16 +431,17 @@ static void a_boot_that_was_recorded_is_told(void **state)
 	assert_int_equal(fake_cell("milestone", 0, "at"), 100);
 	assert_string_equal(fake_string("milestone", 1, "kind"), "init");
 	assert_int_equal(fake_cell("milestone", 1, "at"), 200);
-	assert_int_equal(fake_rows("initcall"), 3);
-	assert_int_equal(fake_cell("initcall", 0, "machine"), VM);
-	assert_string_equal(fake_string("initcall", 0, "name"), "one");
-	assert_string_equal(fake_string("initcall", 0, "level"), "early");
-	assert_int_equal(fake_cell("initcall", 0, "begin"), 110);
-	assert_int_equal(fake_cell("initcall", 0, "end"), 150);
-	assert_int_equal(fake_cell("initcall", 0, "result"), -19);
-	assert_int_equal(fake_cell("initcall", 1, "end"), -1);
+	assert_int_equal(fake_rows("initcall"), 4);
+	assert_string_equal(fake_string("initcall", 0, "level"), "unknown"); /* none had begun */
+	assert_int_equal(fake_cell("initcall", 1, "machine"), VM);
+	assert_string_equal(fake_string("initcall", 1, "name"), "one");
+	assert_string_equal(fake_string("initcall", 1, "level"), "early");
+	assert_int_equal(fake_cell("initcall", 1, "begin"), 110);
+	assert_int_equal(fake_cell("initcall", 1, "end"), 150);
+	assert_int_equal(fake_cell("initcall", 1, "result"), -19);
+	assert_int_equal(fake_cell("initcall", 2, "end"), -1);
 	/* The first program loads modules, too. */
-	assert_int_equal(fake_cell("initcall", 2, "level"), 0);
+	assert_int_equal(fake_cell("initcall", 3, "level"), 0);
 	assert_int_equal(fake_rows("problem"), 0);
 }
 
