@@ -3,6 +3,7 @@
  * histories.  Two stages: what their time goes into; and within such a group, how often and how
  * long. */
 #include "analysis/compare/cluster.h"
+#include "analysis/host_notes.h"
 #include "analysis/rows.h"
 #include "base/figure.h"
 
@@ -63,11 +64,13 @@ struct profile {
 	int64_t vcpus;
 	ns_t all_ns;	    /* the window, once per vCPU */
 	ns_t known_ns;	    /* of that */
+	ns_t unknown_ns;    /* neither known nor after a vCPU's end */
 	double mix[NR_MIX]; /* of what is known, so that VMs can be compared */
 	bool is_ns;	    /* its history's time is in ns; else in cycles */
 	bool has_rates;	    /* they compare to those of the others: all are of one unit */
 	double rates[NR_RATES];
 	double slept; /* in all these waits */
+	const char *note;
 	int kind, group;
 	double silhouette;
 };
@@ -100,6 +103,7 @@ static void add_mix(struct profile *by_machine, const struct sonde_history *hist
 			continue;
 		p->vcpus++;
 		p->all_ns += rows_named(states, row, "total").i;
+		p->unknown_ns += rows_named(states, row, "unknown").i;
 		for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 			ns_t time = rows_named(states, row, parts[i].column).i;
 
@@ -143,9 +147,11 @@ static void finish(struct profile *p)
 }
 
 /* Those of which anything is known join the list. */
-static int keep_known(struct profiles *ps, struct sonde_rows *out, struct profile *by_machine,
-		      const struct sonde_history *history, const char *name)
+static int keep_known(struct profiles *ps, struct host_notes *notes, struct profile *by_machine,
+		      const char *name)
 {
+	const struct sonde_history *history = notes->history;
+	struct sonde_rows *out = notes->rows;
 	int64_t nr = sonde_nr_machines(history);
 	struct profile *grown = reallocarray(ps->list, ps->nr + (size_t)nr, sizeof(*grown));
 	const char *run = arena_strdup(&out->arena, name);
@@ -162,6 +168,7 @@ static int keep_known(struct profiles *ps, struct sonde_rows *out, struct profil
 		if (!p->known_ns)
 			continue;
 		finish(p);
+		p->note = host_notes_of_steal(notes, vm, p->unknown_ns / (p->vcpus ? p->vcpus : 1));
 		sonde_machine_get(history, vm, &m);
 		p->run = run;
 		p->is_ns = sonde_history_ticks_are_ns(history);
@@ -179,9 +186,12 @@ static int add_run(struct profiles *ps, struct sonde_rows *out, struct sonde_his
 	struct sonde_rows *states = NULL, *exits = NULL, *waits = NULL;
 	struct profile *by_machine =
 		calloc((size_t)sonde_nr_machines(history) + 1, sizeof(*by_machine));
-	int ret = by_machine ? table_rows(&states, history, &vcpu_state_table, begin, end, err)
-			     : -ENOMEM;
+	struct host_notes notes;
+	int ret = host_notes_make(&notes, history, out, begin, end);
 
+	if (!ret)
+		ret = by_machine ? table_rows(&states, history, &vcpu_state_table, begin, end, err)
+				 : -ENOMEM;
 	if (!ret)
 		ret = table_rows(&exits, history, &exits_table, begin, end, err);
 	if (!ret)
@@ -189,8 +199,9 @@ static int add_run(struct profiles *ps, struct sonde_rows *out, struct sonde_his
 	if (!ret) {
 		add_mix(by_machine, history, states);
 		add_rates(by_machine, history, exits, waits);
-		ret = keep_known(ps, out, by_machine, history, name);
+		ret = keep_known(ps, &notes, by_machine, name);
 	}
+	host_notes_release(&notes);
 	free(by_machine);
 	sonde_rows_free(states);
 	sonde_rows_free(exits);
@@ -301,7 +312,7 @@ static int find_groups(struct profiles *ps)
 
 static void add_row(struct sonde_rows *out, const struct profile *p)
 {
-	union sonde_cell row[7 + NR_MIX + NR_RATES];
+	union sonde_cell row[8 + NR_MIX + NR_RATES];
 	double known = p->all_ns > 0 ? (double)p->known_ns / (double)p->all_ns : 0;
 	unsigned n = 0;
 
@@ -316,6 +327,7 @@ static void add_row(struct sonde_rows *out, const struct profile *p)
 	for (unsigned i = 0; i < NR_RATES; i++)
 		row[n++] = cell_int(p->has_rates ? figure_round(p->rates[i]) : -1);
 	row[n++] = cell_str(!p->has_rates ? "" : p->is_ns ? "per s" : "per 10^9 cycles");
+	row[n++] = cell_str(p->note);
 	rows_add(out, row);
 }
 
@@ -353,6 +365,9 @@ static const struct sonde_column columns[] = {
 	{"wait_length", "WAIT", SONDE_COL_NS, "mean length of a wait, likewise"},
 	{"unit", "RATES", SONDE_COL_STRING,
 	 "of these rates: per s, or, when the unit of no history is ns, per 10^9 cycles"},
+	{"note", "NOTE", SONDE_COL_STRING,
+	 "of its steal, \"at least\": a part of its time, or of what a host around it ran, is not "
+	 "known, as in table vcpu_time"},
 };
 
 static int add_groups(struct sonde_rows *out, struct profiles *ps)

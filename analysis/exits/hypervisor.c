@@ -10,12 +10,31 @@
 
 /* ---- per exit reason ----------------------------------------------------------------------- */
 
+/* What all of the VM's costs leave out, these do, too. */
+static const char *note_of(struct sonde_rows *out, const struct sonde_rows *costs, int64_t vm)
+{
+	for (size_t row = 0; row < sonde_rows_nr(costs); row++) {
+		const char *note;
+
+		if (rows_named(costs, row, "vm").i != vm)
+			continue;
+		note = arena_strdup(&out->arena, rows_named(costs, row, "note").s);
+		out->no_memory |= !note;
+		return note ? note : "";
+	}
+	return "";
+}
+
 static int find_exit_reasons(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
 			     ns_t end, struct error *err)
 {
 	const struct hypervisor_work *work;
-	int ret = hypervisor_work_get(&work, history, begin, end, err);
+	struct sonde_rows *costs;
+	int ret = table_rows(&costs, history, &hypervisor_table, begin, end, err);
 
+	if (ret)
+		return ret;
+	ret = hypervisor_work_get(&work, history, begin, end, err);
 	for (size_t i = 0; !ret && i < work->exits.nr; i++) {
 		const struct hypervisor_exits *e = keyed_sum_at(&work->exits, i);
 		const int64_t *key = keyed_cells(&work->exits, i);
@@ -29,10 +48,12 @@ static int find_exit_reasons(struct sonde_rows *out, struct sonde_history *histo
 			cell_int(e->time_ns),
 			cell_int(e->count ? e->time_ns / (ns_t)e->count : -1),
 			cell_int(e->longest_ns),
+			cell_str(note_of(out, costs, key[HYPERVISOR_VM])),
 		};
 
 		rows_add(out, row);
 	}
+	sonde_rows_free(costs);
 	rows_sort(out, "total");
 	return ret;
 }
@@ -53,6 +74,7 @@ static const struct sonde_column reason_columns[] = {
 	 "CPU time of KVM and the VMM: sleep and others' work do not count"},
 	{"mean", "MEAN", SONDE_COL_NS, "per exit that is counted"},
 	{"longest", "LONGEST", SONDE_COL_NS, "longest on one physical CPU"},
+	{"note", "NOTE", SONDE_COL_STRING, "what is missing, as in table hypervisor"},
 };
 
 const struct table_def exit_reason_table = {

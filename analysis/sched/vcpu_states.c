@@ -4,6 +4,7 @@
  */
 #include "analysis/sched/vcpu_states.h"
 #include "query/counts.h"
+#include "analysis/host_notes.h"
 #include "analysis/sched/cpu_users.h"
 #include "query/exits.h"
 #include "analysis/sched/preemption.h"
@@ -56,6 +57,7 @@ enum { KIND_ASK = NR_SHARES, KIND_KVM }; /* it was not looked at yet; is it KVM 
 struct scan {
 	struct sonde_history *history;
 	struct cpu_users *users;
+	struct host_notes notes;
 	ns_t begin, end;
 	const struct sonde_context *contexts;
 	uint32_t nr_contexts;
@@ -328,7 +330,7 @@ static void forget_kinds(struct scan *s)
 
 static int add_vcpu(struct sonde_rows *out, struct scan *s, int64_t vcpu)
 {
-	union sonde_cell row[NR_SHARES + 2] = {cell_int(vcpu), cell_int(s->end - s->begin)};
+	union sonde_cell row[NR_SHARES + 3] = {cell_int(vcpu), cell_int(s->end - s->begin)};
 	attr_t state = s->history->cpu_attrs[vcpu][CPU_STATE];
 	int ret;
 
@@ -344,6 +346,8 @@ static int add_vcpu(struct sonde_rows *out, struct scan *s, int64_t vcpu)
 		ret = interval_cache_scan(&s->users->cache, state, s->begin, s->end, each_state, s);
 	for (unsigned i = 0; i < NR_SHARES; i++)
 		row[i + 2] = cell_int(s->shares[i]);
+	row[NR_SHARES + 2] =
+		cell_str(host_notes_of_steal(&s->notes, s->cpu.machine, s->shares[SHARE_UNKNOWN]));
 	rows_add(out, row);
 	return ret ? ret : s->ret;
 }
@@ -375,14 +379,17 @@ static int find_some(struct sonde_rows *out, struct sonde_history *history, cons
 		     int64_t nr, ns_t begin, ns_t end, struct error *err)
 {
 	struct scan s = {.history = history, .begin = begin, .end = end};
-	int ret = cpu_users_get(&s.users, history);
+	int ret = host_notes_make(&s.notes, history, out, begin, end);
 
+	if (!ret)
+		ret = cpu_users_get(&s.users, history);
 	if (!ret && !read_tables(&s))
 		ret = -ENOMEM;
 	if (!ret && !vcpus)
 		ret = read_preemptions(&s, err);
 	for (int64_t i = 0; i < nr && !ret; i++)
 		ret = add_vcpu(out, &s, vcpus ? vcpus[i] : i);
+	host_notes_release(&s.notes);
 	free(s.kinds);
 	free(s.known);
 	free(s.parents);
@@ -421,6 +428,9 @@ static const struct sonde_column vcpu_columns[] = {
 #define X(name, column, title, help) {column, title, SONDE_COL_NS, help},
 	SHARES(X)
 #undef X
+		{"note", "NOTE", SONDE_COL_STRING,
+		 "\"at least\": a part of its time, or of what a host around it ran, is not known, as in "
+		 "table vcpu_time"},
 };
 
 const struct table_def vcpu_state_table = {

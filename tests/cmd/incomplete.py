@@ -336,6 +336,18 @@ def check_costs(whole, cut, notes):
             lib.check(all(row[of] <= before[of] for of in ("hypervisor", "guest", "exits")), f"{row}: {before}")
 
 
+def check_beside(history, vcpus):
+    """What vcpu_state and vms have of steal, and exit_reason of costs, is noted as in vcpu_time (of these @vcpus) and hypervisor."""
+    states = {f"{row['vcpu']['machine']}/{row['vcpu']['cpu']}": row["note"] for row in table(history, "vcpu_state")}
+    lib.check({vcpu for vcpu, note in states.items() if note} == vcpus, states)
+    lib.check(all(re.fullmatch(r"at least: .+", note) for note in states.values() if note), states)
+    vms = {row["vm"]: row["note"] for row in table(history, "vms")}
+    lib.check({vm for vm, note in vms.items() if note} == {vcpu.split("/")[0] for vcpu in vcpus} & vms.keys(), vms)
+    costs = {row["vm"]: row["note"] for row in table(history, "hypervisor")}
+    for row in table(history, "exit_reason"):
+        lib.check(row["note"] == costs.get(row["vm"], ""), f"{row}: {costs}")
+
+
 def check_lower_bounds(scratch, whole):
     """Figures of a VM whose hosts' traces lack a part are lower bounds, and say so, with what is missing."""
     ftrace, cut, history = scratch / "all.sonde", scratch / "short", scratch / "short.sonde"
@@ -348,6 +360,7 @@ def check_lower_bounds(scratch, whole):
     check_costs(ftrace, history, {"vm-a-n": r"at least: vm-a's trace ends at 76\.\d{9}", "vm-a": "", "vm-b": own})
     said = " ".join(sonde("why", "-n", "1000", history).stdout.split())
     lib.check(re.search(r"Hypervisors used at least \S+ ms of CPU time for vm-a-n in \d+ exits, \S+% of its known time on a CPU\.", said), said)
+    check_beside(history, {"vm-a-n/0", "vm-tid158.nested1/0"})
     lib.check(not any(row["note"] for row in table(ftrace, "hypervisor", "--time", ",77.6s")), "before the gap")
     for run, is_whole in ((ftrace, False), (whole, True)):  # of vm-a-n's vCPU 14 ms are not known, and 0.3 ms
         said = " ".join(sonde("why", "-n", "1000", run).stdout.split())
@@ -364,8 +377,9 @@ def check_lower_bounds(scratch, whole):
         rows = {f"{row['vcpu']['machine']}/{row['vcpu']['cpu']}": row for row in table(history, "vcpu_time")}
         lib.check({vcpu for vcpu, row in rows.items() if row["note"]} == steals, rows)
         lib.check(all(re.fullmatch(r"at least: [\d.]+ m?s are not known", rows[vcpu]["note"]) for vcpu in steals), rows)
+        check_beside(history, steals)
     lib.check(rows["vm-a/0"]["steal"] == 0 and rows["vm-a/0"]["note"] == f"at least: {rows['vm-a/0']['unknown'] / 1e6:.1f} ms are not known", rows)
-    for name in ("hypervisor", "vcpu_time"):
+    for name in ("hypervisor", "vcpu_time", "vcpu_state", "vms", "exit_reason"):
         lib.check(not any(row["note"] for row in table(whole, name)), f"{name} of the whole run")
 
 

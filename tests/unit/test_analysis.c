@@ -659,8 +659,14 @@ static void states_of_some_vcpus(void **state)
 		int64_t row = rows_find_rising(all, "vcpu", some[i]);
 
 		assert_true(row >= 0);
-		for (unsigned c = 0; c < all->table->nr_columns; c++)
-			assert_int_equal(rows_cell(f, i, c).i, rows_cell(all, (size_t)row, c).i);
+		for (unsigned c = 0; c < all->table->nr_columns; c++) {
+			if (all->table->columns[c].type == SONDE_COL_STRING)
+				assert_string_equal(rows_cell(f, i, c).s,
+						    rows_cell(all, (size_t)row, c).s);
+			else
+				assert_int_equal(rows_cell(f, i, c).i,
+						 rows_cell(all, (size_t)row, c).i);
+		}
 	}
 	assert_int_equal(rows_find_rising(all, "vcpu", HOST_1), -1);
 	assert_int_equal(rows_find_rising(all, "vcpu", SMALL_CPUS), -1);
