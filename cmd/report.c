@@ -244,6 +244,12 @@ static size_t rows_of(const struct report_options *opt, bool whole)
 	return opt->top ? opt->top : whole ? 0 : TOP_DEFAULT;
 }
 
+/* Where something is missing, nobody knows that there was nothing. */
+static const char *as_known(struct sonde_history *history, int64_t begin, int64_t end)
+{
+	return missing_is_told(history, begin, end) ? "as far as the traces show, " : "";
+}
+
 static enum exit_code print_topic(const struct invocation *inv, struct sonde_history *history,
 				  const struct topic *topic, int64_t begin, int64_t end)
 {
@@ -266,10 +272,23 @@ static enum exit_code print_topic(const struct invocation *inv, struct sonde_his
 	for (unsigned i = 0; (declared = table_of_topic(topic->name, i)) && !code; i++)
 		code = print_section(inv, history, declared->name, &view, begin, end, &rows);
 	if (!code && !rows)
-		fprintf(inv->screen.out, "%s%s%s in this history%s%s\n", opt->vm ? opt->vm : "",
-			opt->vm ? ": " : "", topic->nothing, inv->common.time ? "'s window" : "",
+		fprintf(inv->screen.out, "%s%s%s%s in this history%s%s\n", opt->vm ? opt->vm : "",
+			opt->vm ? ": " : "", as_known(history, begin, end), topic->nothing,
+			inv->common.time ? "'s window" : "",
 			topic->record && !is_recorded(history, topic) ? topic->record : "");
 	return code;
+}
+
+static void print_none(const struct invocation *inv, struct sonde_history *history,
+		       const char *section, int64_t begin, int64_t end)
+{
+	const struct report_options *opt = inv->values;
+	const char *note = note_problems(history, section);
+
+	fprintf(inv->screen.out, "%s%s%s: %snone in this history%s%s\n", opt->vm ? opt->vm : "",
+		opt->vm ? ": " : "", report_title(section),
+		*note ? "" : as_known(history, begin, end), inv->common.time ? "'s window" : "",
+		note);
 }
 
 static enum exit_code print_text(const struct invocation *inv, struct sonde_history *history,
@@ -286,11 +305,7 @@ static enum exit_code print_text(const struct invocation *inv, struct sonde_hist
 		code = print_section(inv, history, opt->sections.items[i], &view, begin, end,
 				     &rows);
 		if (!code && !rows)
-			fprintf(inv->screen.out, "%s%s%s: none in this history%s%s\n",
-				opt->vm ? opt->vm : "", opt->vm ? ": " : "",
-				report_title(opt->sections.items[i]),
-				inv->common.time ? "'s window" : "",
-				note_problems(history, opt->sections.items[i]));
+			print_none(inv, history, opt->sections.items[i], begin, end);
 	}
 	if (opt->sections.nr)
 		return code;

@@ -288,6 +288,22 @@ def check_levels(scratch, whole):
     lib.check(not levels, levels)
 
 
+def check_unseen_start(scratch):
+    """Of a VM whose start is in a gap of its host's trace nobody says that it was not started."""
+    path, history = scratch / "no-start", scratch / "no-start.sonde"
+    path.mkdir()
+    lib.run("trace-cmd", "convert", "-i", scratch / "boot/host0.dat", "-o", path / "host0.dat", "--file-version", "6", "--compression", "none")
+    data = bytearray((path / "host0.dat").read_bytes())
+    for part in ((4, 12), (31, 58)):  # of the streams of both CPUs
+        begin, end = (len(data) * percent // 100 // 4096 * 4096 for percent in part)
+        data[begin:end] = bytes(end - begin)
+    (path / "host0.dat").write_bytes(data)
+    sonde("analyze", "-q", path, "-o", history)
+    lib.check(not table(history, "boot") and table(history, "exits"), "a VM, and its start in a gap")
+    lib.check("\nas far as the traces show, no VM was started in this history\n" in sonde("report", "boot", history).stdout, "report boot")
+    lib.check(sonde("report", "-t", "boot", history).stdout.endswith(": as far as the traces show, none in this history\n"), "-t boot")
+
+
 def check_boot(scratch):
     """Of a VM's trace that lacks a part of its boot: a stage that goes on over levels nobody saw says so, an initcall's share
     is one that it has at least, and all else is as it was."""
@@ -403,6 +419,7 @@ def main():
         check_larger_is_kept(scratch)
         check_undecodable(scratch)
         check_boot(scratch)
+        check_unseen_start(scratch)
 
 
 if __name__ == "__main__":
