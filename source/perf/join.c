@@ -18,6 +18,7 @@
 #include "source/perf/parts.h"
 #include "source/perf/reader.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -331,30 +332,97 @@ static int open_other(struct join *j, struct mapfile *map, const char *path, str
 	return ret;
 }
 
+/* Which of them a name is; FILES_MAX: none. */
+static unsigned number_of(const char *name)
+{
+	char again[32];
+	unsigned nr;
+
+	if (sscanf(name, "data.%u", &nr) != 1 || nr >= FILES_MAX)
+		return FILES_MAX;
+	snprintf(again, sizeof(again), "data.%u", nr);
+	return strcmp(name, again) ? FILES_MAX : nr;
+}
+
+/* One more than the last of them; 0: there is none, or nobody may list them. */
+static unsigned count_others(const char *path, int dir_len)
+{
+	char *dir = dir_len ? strndup(path, (size_t)dir_len) : strdup(".");
+	DIR *list = dir ? opendir(dir) : NULL;
+	unsigned nr = 0;
+
+	for (struct dirent *e; list && (e = readdir(list));) {
+		unsigned n = number_of(e->d_name);
+
+		if (n < FILES_MAX && n >= nr)
+			nr = n + 1;
+	}
+	if (list)
+		closedir(list);
+	free(dir);
+	return nr;
+}
+
+/* The first that is not there, and how many; their CPUs have no stream, which tells of the time. */
+struct absent {
+	char first[4096];
+	unsigned nr;
+};
+
+static void tell_absent(struct join *j, const struct absent *a)
+{
+	char more[40] = "";
+
+	if (!a->nr)
+		return;
+	if (a->nr > 1)
+		snprintf(more, sizeof(more), " (and %u more)", a->nr - 1);
+	trace_problem(j->p->trace,
+		      "%s is missing%s: nothing is known of its CPUs; copy the whole "
+		      "directory",
+		      a->first, more);
+	j->p->trace->loss.unknown++;
+}
+
+static int put_other(struct join *j, const char *path, struct absent *absent, struct error *err)
+{
+	struct perf_part none = {.end = written_to(j)};
+	struct mapfile map;
+	int ret;
+
+	if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW)) {
+		if (!absent->nr++)
+			strcpy(absent->first, path);
+		j->failed = perf_part_add(j->p, &none); /* parts are named by their number */
+		return 0;
+	}
+	ret = open_other(j, &map, path, err);
+	if (ret)
+		return ret;
+	j->most += RATIO_MAX * (uint64_t)map.len_bytes;
+	put_file(j, &map, path, 0, map.len_bytes);
+	mapfile_release(&map);
+	return 0;
+}
+
 /* Those beside the header's file.  0; -ENOENT: there is none. */
 static int put_others(struct join *j, struct error *err)
 {
 	const char *slash = strrchr(j->p->trace->path, '/');
 	int dir_len = slash ? (int)(slash + 1 - j->p->trace->path) : 0;
-	unsigned nr = 0;
+	unsigned nr = count_others(j->p->trace->path, dir_len);
+	struct absent absent = {.nr = 0};
 	int ret = 0;
 
-	for (; nr < FILES_MAX && !ret && !j->failed; nr++) {
-		struct mapfile map;
-		char path[4096];
-		int len =
-			snprintf(path, sizeof(path), "%.*sdata.%u", dir_len, j->p->trace->path, nr);
+	for (unsigned i = 0; i < nr && !ret && !j->failed; i++) {
+		char path[sizeof(absent.first)];
 
-		if (len >= (int)sizeof(path) ||
-		    faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW))
+		if (snprintf(path, sizeof(path), "%.*sdata.%u", dir_len, j->p->trace->path, i) >=
+		    (int)sizeof(path))
 			break;
-		ret = open_other(j, &map, path, err);
-		if (ret)
-			break;
-		j->most += RATIO_MAX * (uint64_t)map.len_bytes;
-		put_file(j, &map, path, 0, map.len_bytes);
-		mapfile_release(&map);
+		ret = put_other(j, path, &absent, err);
 	}
+	tell_absent(j, &absent);
 	return ret || nr || j->failed
 		       ? ret
 		       : fail(err, -ENOENT,

@@ -252,11 +252,23 @@ def check_expansion_of_one(file, folder):
               and re.search(r"data\.1, offset \d+: compressed records are damaged", done.stdout), f"{done.returncode}: {done.stdout}")
 
 
+def check_missing_between(folder):
+    """Those behind one that is missing are read, and it is named: no CPU of theirs is blamed."""
+    want = events(folder)
+    for to, told in ((2, "data.0 is missing (and 1 more)"), (1, "data.0 is missing:")):
+        (folder / "data.0").rename(folder / f"data.{to}")
+        got, done = events(folder), checked(folder)
+        (folder / f"data.{to}").rename(folder / "data.0")
+        lib.check(got == want, f"data.{to}: {len(got)} events, {len(want)} of the same file in its place")
+        lib.check(done.returncode == 3 and told in done.stdout and "CPU 0" not in done.stdout, f"{done.returncode}: {done.stdout}")
+
+
 def check_missing(file, paths, folder):
     """A file that is not there is a CPU that is not known; none of them is a refusal."""
     (paths["directory"] / "data.1").unlink()
     done = checked(paths["directory"])
     lib.check(done.returncode == 3 and "there is no stream of CPU 1" in done.stdout, f"{done.returncode}: {done.stdout}")
+    check_missing_between(paths["directory"])
     (paths["directory"] / "data.0").unlink()
     done = checked(paths["directory"])
     lib.check(done.returncode == 1 and "are not beside it" in done.stderr, f"{done.returncode}: {done.stdout} {done.stderr}")
