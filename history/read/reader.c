@@ -182,6 +182,18 @@ static int read_index(struct history *h, const struct part *p, struct error *err
 	return ret;
 }
 
+bool history_trailer_is_right(const struct history *h)
+{
+	const struct mapfile *file = &h->of->file;
+	const uint8_t *t;
+
+	if (file->len_bytes < FILE_HEADER_BYTES + TRAILER_BYTES)
+		return false;
+	t = file->data + file->len_bytes - TRAILER_BYTES;
+	return !memcmp(t, TRAILER_MAGIC, 8) && get_u64(t + 56) == XXH3_64bits(t, 56) &&
+	       get_u64(t + 32) == file->len_bytes;
+}
+
 /* 1: complete and read, 0: not complete. */
 static int read_complete(struct history *h, struct error *err)
 {
@@ -190,18 +202,21 @@ static int read_complete(struct history *h, struct error *err)
 	unsigned kind;
 	int ret;
 
-	if (h->of->file.len_bytes < FILE_HEADER_BYTES + TRAILER_BYTES)
+	if (history_trailer_is_right(h)) {
+		t = h->of->file.data + h->of->file.len_bytes - TRAILER_BYTES;
+		h->begin = (ns_t)get_u64(t + 8);
+		h->end = (ns_t)get_u64(t + 16);
+		if (part_open(&h->of->file, get_u64(t + 24), true, &kind, &p) || kind != PART_INDEX)
+			return fail(
+				err, -EIO,
+				"%s is damaged: its index cannot be read; analyse the traces again",
+				h->of->path);
+	} else if (history_find_index(h, &p)) { /* it says the same as the trailer did */
+		h->begin = p.begin;
+		h->end = p.end;
+	} else {
 		return 0;
-	t = h->of->file.data + h->of->file.len_bytes - TRAILER_BYTES;
-	if (memcmp(t, TRAILER_MAGIC, 8) || get_u64(t + 56) != XXH3_64bits(t, 56) ||
-	    get_u64(t + 32) != h->of->file.len_bytes)
-		return 0;
-	h->begin = (ns_t)get_u64(t + 8);
-	h->end = (ns_t)get_u64(t + 16);
-	if (part_open(&h->of->file, get_u64(t + 24), true, &kind, &p) || kind != PART_INDEX)
-		return fail(err, -EIO,
-			    "%s is damaged: its index cannot be read; analyse the traces again",
-			    h->of->path);
+	}
 	ret = read_index(h, &p, err);
 	h->complete = !ret;
 	return ret ? ret : 1;

@@ -149,6 +149,10 @@ static inline void stream_hold(struct stream *s, uint32_t i, int by)
 		s->unpacked[i]->holds += (unsigned)by;
 }
 
+/* The last 64 bytes say where the index is, and of this file. */
+bool history_trailer_is_right(const struct history *h);
+/* The index of a file of which only these are damaged (recover.c). */
+bool history_find_index(const struct history *h, struct part *out);
 /* Index of a file whose writer did not finish (recover.c).  Sets streams, begin and end. */
 int history_recover(struct history *h, struct error *err);
 /* The stream of a kind, NULL for kinds that have none. */

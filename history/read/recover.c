@@ -86,6 +86,20 @@ static void put_index(struct walk *w, struct bytes *out)
 	}
 }
 
+bool history_find_index(const struct history *h, struct part *out)
+{
+	const struct mapfile *file = &h->of->file;
+	uint64_t at = FILE_HEADER_BYTES, last = 0;
+	unsigned kind = 0;
+
+	while (!part_open(file, at, false, &kind, out)) {
+		last = at;
+		at += PART_HEADER_BYTES + ((out->len_bytes + 7) & ~7ull);
+	}
+	return last && at + TRAILER_BYTES == file->len_bytes &&
+	       !part_open(file, last, true, &kind, out) && kind == PART_INDEX;
+}
+
 int history_recover(struct history *h, struct error *err)
 {
 	struct bytes index = {0};

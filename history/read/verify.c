@@ -40,5 +40,14 @@ int history_verify(const struct history *h,
 		}
 		at += PART_HEADER_BYTES + ((p.len_bytes + 7) & ~7ull);
 	}
+	if (h->complete && !history_trailer_is_right(h)) {
+		bad(&(struct history_damage){.offset_bytes = end,
+					     .len_bytes = TRAILER_BYTES,
+					     .what = "the file's end",
+					     .begin = h->begin,
+					     .end = h->end},
+		    data);
+		nr++;
+	}
 	return nr;
 }
