@@ -177,5 +177,6 @@ const struct command compare_command = {
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct compare_options),
 	.pages = true,
+	.whole = true,
 	.run = run_compare,
 };

@@ -221,5 +221,6 @@ const struct command critpath_command = {
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct critpath_options),
 	.pages = true,
+	.whole = true,
 	.run = run_critpath,
 };

@@ -484,5 +484,6 @@ const struct command info_command = {
 	.about = "FILE is a history made by sonde analyze.\n",
 	.common = COMMON_INPUT | COMMON_FORMAT,
 	.pages = true,
+	.whole = true,
 	.run = run_info,
 };

@@ -4,6 +4,7 @@
 #include "cmd/common/command.h"
 #include "cmd/common/damage.h"
 #include "cmd/common/heap.h"
+#include "cmd/common/held.h"
 #include "cmd/common/pager.h"
 #include "cmd/common/signals.h"
 
@@ -62,8 +63,9 @@ static enum exit_code run_on_screen(struct invocation *inv)
 	struct pager pager = {0};
 	struct ticker ticker;
 	enum exit_code code;
+	FILE *held = held_begin(inv);
 
-	inv->screen.out = stdout;
+	inv->screen.out = held ? held : stdout;
 	inv->screen.color = wants_color(&inv->common, STDOUT_FILENO);
 	inv->screen.width = terminal_width(STDOUT_FILENO);
 	if (inv->command->pages && text && !inv->common.no_pager && !inv->common.output)
@@ -71,7 +73,7 @@ static enum exit_code run_on_screen(struct invocation *inv)
 	ticker_init(&ticker, isatty(STDERR_FILENO) && !inv->common.quiet);
 	ticker.paged = pager.pid > 0;
 	inv->ticker = &ticker;
-	code = inv->command->run(inv);
+	code = held_end(inv, held, inv->command->run(inv));
 	ticker_release(&ticker);
 	if (code == EXIT_FAILED)
 		damage_tell(inv);

@@ -554,5 +554,6 @@ const struct command report_command = {
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct report_options),
 	.pages = true,
+	.whole = true,
 	.run = run_report,
 };

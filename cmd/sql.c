@@ -336,5 +336,6 @@ const struct command sql_command = {
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct sql_options),
 	.pages = true,
+	.whole = true,
 	.run = run_sql,
 };

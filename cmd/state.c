@@ -271,5 +271,6 @@ const struct command state_command = {
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct state_options),
+	.whole = true,
 	.run = run_state,
 };

@@ -279,5 +279,6 @@ const struct command timeline_command = {
 	.options = option_rows,
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct timeline_options),
+	.whole = true,
 	.run = run_timeline,
 };

@@ -253,6 +253,8 @@ static void print_json(struct top_command *c, struct sonde_history *history, con
 {
 	struct json *j = &c->json;
 
+	if (!j->depth)
+		json_begin_array(j, NULL);
 	json_begin_object(j, NULL);
 	json_int(j, "begin", top->begin);
 	json_int(j, "end", top->end);
@@ -351,10 +353,10 @@ static int batch(struct top_command *c, int64_t begin, int64_t end, struct error
 
 	signals_catch_silently(NULL);
 	c->json = (struct json){.out = c->inv->screen.out};
-	if (is_json(c->inv))
-		json_begin_array(&c->json, NULL);
 	ret = c->live ? batch_live(c, err) : batch_run(c, begin, end, err);
-	if (is_json(c->inv))
+	if (is_json(c->inv) && !ret && !c->json.depth)
+		json_begin_array(&c->json, NULL);
+	if (c->json.depth) /* windows before one that cannot be read are right */
 		json_end(&c->json);
 	return ret;
 }

@@ -399,5 +399,6 @@ const struct command tree_command = {
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct tree_options),
 	.pages = true,
+	.whole = true,
 	.run = run_tree,
 };

@@ -108,5 +108,6 @@ const struct command vms_command = {
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct vms_options),
 	.pages = true,
+	.whole = true,
 	.run = run_vms,
 };

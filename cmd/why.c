@@ -236,5 +236,6 @@ const struct command why_command = {
 	.nr_options = ARRAY_SIZE(option_rows),
 	.values_bytes = sizeof(struct why_options),
 	.pages = true,
+	.whole = true,
 	.run = run_why,
 };

@@ -237,7 +237,7 @@ int sql_output_end(struct sql_output *o, bool went_well)
 {
 	int ret = 0;
 
-	/* An array that breaks off is no JSON: whoever reads it does not take it for the whole. */
+	/* An array that breaks off is no JSON: nobody takes it for the whole, should it be shown. */
 	if (went_well && is_json(o->inv))
 		json_end(&o->json);
 	else if (went_well && !is_csv(o->inv) && !o->nr_rows)

@@ -45,6 +45,7 @@ struct command {
 	unsigned nr_options;
 	size_t values_bytes; /* size of the struct its options are written into */
 	bool pages;	     /* long text: through the pager on a terminal */
+	bool whole;	     /* JSON and CSV: all of it, or nothing (held.h) */
 	enum exit_code (*run)(const struct invocation *inv);
 };
 

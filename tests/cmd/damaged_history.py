@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A history of which a part is damaged: what other parts say, too, is answered as before; what only it says is an error that names
 the part, its time and what to do, of exit status 1."""
+import json
 import struct
 import subprocess
 import sys
@@ -15,6 +16,10 @@ HEADER, PART = 64, 48
 SLICE, GROUP, NAMES, SUMMARY, TOTALS, INDEX = 1, 2, 3, 4, 5, 6
 ASKED = [["why"], ["report"], ["report", "-t", "process_time"], ["vms"], ["state", "--at", "50%"], ["timeline"],
          ["sql", "select count(*), sum(\"end\" - begin) from states"]]
+EVERYWHERE = [["info"], ["report"], ["report", "-t", "vcpu_time"], ["state", "--at", "50%"], ["why"], ["vms"], ["timeline"], ["tree"], ["top"],
+              ["compare"], ["critpath", "--task", "wl-io"], ["export", "--to", "chrome", "-o", "-"],
+              ["sql", "select path, value from states where length > 0"]]
+PLACES = 60
 
 
 def parts(data):
@@ -31,11 +36,49 @@ def ask(words, history, *options):
     return subprocess.run([lib.SONDE, *given], capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
+def asked(words, history, form):
+    options = ["--format", form] if form else []
+    if words[0] == "compare":
+        options = [history.with_name("whole.sonde"), *options]
+    return ask(words, history, *options)
+
+
+def bytes_everywhere(history, whole):
+    """Wherever a byte is wrong, what is answered is what the whole history answers; else nothing is, and a sentence says why."""
+    forms = {tuple(words): [None] if words[0] == "export" else [None, "json"] for words in EVERYWHERE}
+    history.with_name("whole.sonde").write_bytes(whole)
+    history.write_bytes(whole)
+    truth = {(tuple(words), form): asked(words, history, form) for words in EVERYWHERE for form in forms[tuple(words)]}
+    for (words, form), done in truth.items():
+        lib.check(done.returncode == 0 and (form != "json" or json.loads(done.stdout)), f"{words} {form}: {done.stderr}")
+    hidden = [(at, at + PART + length) for kind, at, length in parts(whole) if kind == SUMMARY]
+    answered = 0
+    for nr in range(PLACES):
+        at = (len(whole) - 1) * nr // (PLACES - 1)
+        history.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1:])
+        for words in EVERYWHERE[nr % 3::3] + [["state", "--at", "50%"]]:
+            for form in forms[tuple(words)]:
+                done = asked(words, history, form)
+                where = f"{words} {form}, byte {at}: {done.returncode}, {done.stderr}"
+                if done.returncode == 0:
+                    answered += 1
+                    pixels = words == ["timeline"] and any(a <= at < b for a, b in hidden)
+                    lib.check(pixels or done.stdout == truth[tuple(words), form].stdout, f"{where} another answer")
+                else:
+                    lib.check(done.returncode == 1 and done.stderr and not (form and done.stdout), f"{where} {done.stdout[:200]}")
+        done = asked(["check"], history, "json")
+        found = json.loads(done.stdout)[0]
+        lib.check(done.returncode in (1, 3) and (found["findings"] or found["error"]), f"check, byte {at}: {done.stdout}")
+    lib.check(answered > PLACES, f"only {answered} answers")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         history = Path(scratch) / "run.sonde"
         lib.run(lib.SONDE, "analyze", "-q", lib.ROOT / "samples/ftrace", "-o", history)
         whole = history.read_bytes()
+        bytes_everywhere(history, whole)
+        history.write_bytes(whole)
         truth = {tuple(words): ask(words, history).stdout for words in ASKED}
 
         def hurt(at, length):
@@ -57,6 +100,8 @@ def main():
                     done = ask(words, history)
                     lib.check(done.returncode == 1 and f"is damaged at offset {at}: changes" in done.stderr
                               and "analyse the traces again" in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+                    # It is the only such part: no other time is left to ask for.
+                    lib.check("all of its time" in done.stderr and "away from damage" not in done.stderr, f"{words}: {done.stderr}")
                 # A file that is asked for twice is told of once, whatever its name.
                 link = history.with_name("link.sonde")
                 link.unlink(missing_ok=True)
