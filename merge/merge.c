@@ -417,8 +417,8 @@ int merge_open(struct merge **out, const struct merge_input *inputs, unsigned nr
 	}
 	if (ret)
 		goto out;
-	if (threads)
-		start_workers(m, threads);
+	if (threads && nr) /* one decodes a stream at a time: more would have nothing to do */
+		start_workers(m, threads < nr ? threads : nr);
 	prime(m);
 	*out = m;
 	m = NULL;

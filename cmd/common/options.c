@@ -115,6 +115,17 @@ static int set_number(const struct option_row *row, uint64_t *out, const char *t
 	return -EINVAL;
 }
 
+static int set_threads(const struct option_row *row, uint64_t *out, const char *text, char *problem)
+{
+	int ret = set_number(row, out, text, problem);
+
+	if (ret || *out <= OPTION_THREADS_MAX)
+		return ret;
+	snprintf(problem, OPTION_PROBLEM, "--%s: at most %d are possible", row->name,
+		 OPTION_THREADS_MAX);
+	return -EINVAL;
+}
+
 static bool is_cpu(const char *text)
 {
 	return *text && strspn(text, "0123456789") == strlen(text) &&
@@ -180,6 +191,8 @@ static int set_value(const struct option_row *row, void *values, const char *tex
 	case OPTION_COUNT:
 		++*(unsigned *)value;
 		return 0;
+	case OPTION_THREADS:
+		return set_threads(row, value, text, problem);
 	case OPTION_NUMBER:
 		return set_number(row, value, text, problem);
 	case OPTION_LIST:

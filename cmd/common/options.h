@@ -10,12 +10,13 @@
  * one is refused here, before anything is done.
  */
 enum option_kind {
-	OPTION_FLAG,   /* bool: true */
-	OPTION_COUNT,  /* unsigned: how often it was given */
-	OPTION_TEXT,   /* const char * */
-	OPTION_NUMBER, /* uint64_t, 1 or more */
-	OPTION_TIME,   /* const char *: a length of time, as cmd/common/duration.h has it */
-	OPTION_CHOICE, /* const char *: one of @choices */
+	OPTION_FLAG,	/* bool: true */
+	OPTION_COUNT,	/* unsigned: how often it was given */
+	OPTION_TEXT,	/* const char * */
+	OPTION_NUMBER,	/* uint64_t, 1 or more */
+	OPTION_THREADS, /* the same, and at most OPTION_THREADS_MAX */
+	OPTION_TIME,	/* const char *: a length of time, as cmd/common/duration.h has it */
+	OPTION_CHOICE,	/* const char *: one of @choices */
 	/* These may be given again and again: a struct text_list. */
 	OPTION_LIST,
 	OPTION_PAIRS,	/* each NAME=SOMETHING, none of them empty */
@@ -38,6 +39,9 @@ struct text_list {
 	const char **items; /* owned */
 	unsigned nr;
 };
+
+/* As many CPUs as a kernel can have. */
+#define OPTION_THREADS_MAX 8192
 
 /* Options that several commands share. */
 #define COMMON_INPUT 1u

@@ -49,7 +49,7 @@ struct trace_options {
 		 "rate of the physical machine's TSC",                                             \
 		 0},                                                                               \
 	{                                                                                          \
-		'j', "threads", OPTION_NUMBER, offsetof(type, field.threads), "N", NULL,           \
+		'j', "threads", OPTION_THREADS, offsetof(type, field.threads), "N", NULL,          \
 			"use N threads (default: one per CPU)", 0                                  \
 	}
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "merge/merge.h"
@@ -122,6 +123,29 @@ static void no_streams_and_empty_streams_end_at_once(void **state)
 	assert_int_equal(merge_open(&m, &in, 1, 0, 1, NULL), 0);
 	assert_false(merge_next(m, &run));
 	assert_false(merge_next(m, &run));
+	merge_close(m);
+}
+
+/* Each thread has an entry there. */
+static unsigned nr_threads(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat("/proc/self/task", &st), 0);
+	return (unsigned)st.st_nlink - 2;
+}
+
+static void no_more_workers_than_streams(void **state)
+{
+	struct invented nothing = {NULL, 0, 1, NULL, NULL};
+	struct stream s = stream_of(&nothing, 0);
+	struct merge_input in[] = {{&s, 0, &same_clock, 0}, {&s, 1, &same_clock, 0}};
+	unsigned before = nr_threads();
+	struct merge *m;
+
+	(void)state;
+	assert_int_equal(merge_open(&m, in, 2, 0, 64, NULL), 0);
+	assert_in_range(nr_threads(), 1, before + 2);
 	merge_close(m);
 }
 
@@ -439,6 +463,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(merges_in_time_order_and_breaks_ties_by_rank),
 		cmocka_unit_test(no_streams_and_empty_streams_end_at_once),
+		cmocka_unit_test(no_more_workers_than_streams),
 		cmocka_unit_test(
 			a_clock_that_steps_back_between_pieces_does_not_disorder_the_stream),
 		cmocka_unit_test(seams_show),

@@ -23,6 +23,7 @@ static const struct option_row rows[] = {
 	{'v', "count", OPTION_COUNT, FIELD(count), NULL, NULL, "", 0},
 	{'t', "text", OPTION_TEXT, FIELD(text), "T", NULL, "", 0},
 	{0, "number", OPTION_NUMBER, FIELD(number), "N", NULL, "", 0},
+	{'j', "threads", OPTION_THREADS, FIELD(number), "N", NULL, "", 0},
 	{'l', "list", OPTION_LIST, FIELD(list), "L", NULL, "", 0},
 	{0, "choice", OPTION_CHOICE, FIELD(choice), "C", "auto|never", "", 0},
 	{0, "masked", OPTION_TEXT, FIELD(masked), "M", NULL, "", COMMON_TIME},
@@ -100,6 +101,8 @@ static void mistakes_are_named(void **state)
 		{"--number", "0", "--number: a number from 1 on is expected"},
 		{"--number", "-1", "--number: \"-1\" is not a number"},
 		{"--number", "99999999999999999999", "is not a number"},
+		{"--threads", "0", "--threads: a number from 1 on is expected"},
+		{"--threads", "8193", "--threads: at most 8192 are possible"},
 		{"--choice", "aut", "--choice: \"aut\" is not one of auto|never"},
 		{"--masked", "x", "unknown option --masked"},
 	};
