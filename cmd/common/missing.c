@@ -33,28 +33,31 @@ static void print_not_known(const struct invocation *inv, const char *lead,
 	fputc('\n', inv->screen.out);
 }
 
-/* "from 1.5 to 1.7 (200.0 ms)" */
+/* "from 1.5 to 1.7 (200.0 ms)"; not @with_length: beside another length it would be taken for the
+ * same one's. */
 static void when_text(char *buf, size_t room, const struct sonde_history *history,
-		      const struct sonde_loss *l)
+		      const struct sonde_loss *l, bool with_length)
 {
-	char from[UNIT_TEXT], to[UNIT_TEXT], length[UNIT_TEXT];
+	char from[UNIT_TEXT], to[UNIT_TEXT], length[UNIT_TEXT], lasts[UNIT_TEXT + 3] = "";
 	bool is_ns = sonde_history_ticks_are_ns(history);
 	ns_t latest = loss_latest_end(history, l);
 
 	unit_time(from, l->begin, is_ns);
 	unit_time(to, l->end, is_ns);
-	unit_length(length, ns_since(latest, l->begin), is_ns);
+	if (with_length)
+		snprintf(lasts, sizeof(lasts), " (%s)",
+			 unit_length(length, ns_since(latest, l->begin), is_ns));
 	if (l->end > l->begin)
-		snprintf(buf, room, "from %s to %s (%s)", from, to, length);
+		snprintf(buf, room, "from %s to %s%s", from, to, lasts);
 	else if (latest > l->begin)
-		snprintf(buf, room, "from %s on, at most to the end (%s)", from, length);
+		snprintf(buf, room, "from %s on, at most to the end%s", from, lasts);
 	else
 		snprintf(buf, room, "at %s", from);
 }
 
 /* "Events are missing on CPU 0 of host0 from 1.5 to 1.7 (200.0 ms)" */
 static void loss_text(char *buf, size_t room, struct sonde_history *history,
-		      const struct sonde_loss *l)
+		      const struct sonde_loss *l, bool with_length)
 {
 	char what[64] = "Events are missing", cpu[32] = "", when[3 * UNIT_TEXT + 32];
 	char events[UNIT_TEXT];
@@ -65,7 +68,7 @@ static void loss_text(char *buf, size_t room, struct sonde_history *history,
 			 l->events == 1 ? " was" : "s were");
 	if (l->cpu >= 0)
 		snprintf(cpu, sizeof(cpu), "CPU %d of ", l->cpu);
-	when_text(when, sizeof(when), history, l);
+	when_text(when, sizeof(when), history, l, with_length);
 	snprintf(buf, room, "%s on %s%s %s", what, cpu,
 		 sonde_machine_get(history, l->machine, &m) ? "an unknown machine" : m.name, when);
 }
@@ -105,7 +108,7 @@ static void print_gaps(const struct invocation *inv, const char *lead,
 	}
 	if (!nr)
 		return;
-	loss_text(loss, sizeof(loss), history, &worst);
+	loss_text(loss, sizeof(loss), history, &worst, true);
 	if (nr > 1)
 		snprintf(more, sizeof(more), ", and in %" PRId64 " more gap%s", nr - 1,
 			 nr == 2 ? "" : "s");
@@ -169,7 +172,7 @@ void missing_print_at(const struct invocation *inv, struct sonde_history *histor
 	for (int64_t row = 0; !sonde_loss_get(history, row, &l); row++) {
 		if (at < l.begin || at >= loss_latest_end(history, &l))
 			continue;
-		loss_text(text, sizeof(text), history, &l);
+		loss_text(text, sizeof(text), history, &l, false);
 		paragraph_print(&inv->screen, "", text);
 	}
 }
