@@ -257,7 +257,7 @@ static void print_hidden(const struct invocation *inv, const struct comparison *
 	if (!nr)
 		return;
 	snprintf(text, sizeof(text),
-		 "Of these, %s %s not known to differ at all: gaps explain the difference.",
+		 "Of these, %s %s not known to differ at all: gaps may explain the difference.",
 		 unit_count(number, nr), nr == 1 ? "is" : "are");
 	paragraph_print(&inv->screen, "", text);
 	print_doubts_of(inv, f, true, list);
