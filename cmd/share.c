@@ -124,7 +124,7 @@ static enum exit_code run_share(const struct invocation *inv)
 	tell_notice("sharing with guests that ask for it", (void *)inv);
 	serve_until(s, seconds, period);
 	if (stolen_share_lost(s))
-		complain(inv, EXIT_DONE, "%llu events were lost",
+		complain(inv, EXIT_DONE, "events lost: %llu",
 			 (unsigned long long)stolen_share_lost(s));
 	stolen_share_close(s);
 	return EXIT_DONE;

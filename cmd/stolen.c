@@ -151,7 +151,7 @@ static enum exit_code list(const struct invocation *inv, struct stolen_reader *r
 	if (is_json(inv))
 		json_end(&j);
 	if (stolen_list_missed(l) && !inv->common.quiet)
-		complain(inv, EXIT_DONE, "%llu intervals were missed",
+		complain(inv, EXIT_DONE, "intervals missed: %llu",
 			 (unsigned long long)stolen_list_missed(l));
 	stolen_list_free(l);
 	return EXIT_DONE;

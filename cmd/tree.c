@@ -293,7 +293,7 @@ static void add_left_out(struct tree *t)
 		char notes[900];
 
 		snprintf(notes, sizeof(notes), "left out, %s: %s", l.path, l.reason);
-		add_line(t, TABLE_NO_PARENT, *l.name ? l.name : "?", -1, notes);
+		add_line(t, TABLE_NO_PARENT, *l.name ? l.name : "unknown", -1, notes);
 	}
 }
 

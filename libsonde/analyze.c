@@ -138,9 +138,9 @@ static int tell_left_out(struct inputs *in, const struct sonde_analyze_result *r
 				       "the traces hold no event that says what a CPU does");
 	if (left_out)
 		problems_add(&in->topology.problems,
-			     "%llu events lie more than 146 years before or after the clock's "
-			     "origin, and are left out",
-			     (unsigned long long)left_out);
+			     "%llu event%s left out, more than 146 years before or after the "
+			     "clock's origin",
+			     (unsigned long long)left_out, left_out == 1 ? " is" : "s are");
 	return 0;
 }
 

@@ -228,10 +228,9 @@ static void tell_refused(struct check *c, struct sonde_history *history)
 	sonde_rows_free(rows);
 	if (nr && !sonde_machine_get(history, first, &m))
 		remark(c,
-		       "%lld hypercalls of guests that no kernel made, or too many of, were "
-		       "refused, "
-		       "most of them of %s (sonde report -t refused)",
-		       (long long)nr, m.name);
+		       "%lld hypercall%s of guests that no kernel made, or too many of, %s "
+		       "refused, most of them of %s (sonde report -t refused)",
+		       (long long)nr, nr == 1 ? "" : "s", nr == 1 ? "was" : "were", m.name);
 }
 
 static void tell_left_out(struct check *c, const struct sonde_history *history)
@@ -475,9 +474,8 @@ static void tell_trace(struct check *c, const char *path, struct trace *t, struc
 		find(c, "%s: out of memory", path);
 	if (forged)
 		remark(c,
-		       "%s: %llu hypercalls in a kernel's format were made by user code in guests; "
-		       "they "
-		       "are not used",
+		       "%s: hypercalls in a kernel's format that are not used, made by user code in "
+		       "guests: %llu",
 		       path, (unsigned long long)forged);
 	for (unsigned i = 0; i < t->problems.nr; i++)
 		tell_problem(c, &t->problems.list[i]);
@@ -487,7 +485,8 @@ static void tell_trace(struct check *c, const char *path, struct trace *t, struc
 		       "excerpt, or some were lost since",
 		       path, (unsigned long long)t->excerpt_of, (unsigned long long)t->excerpt);
 	if (t->problems.dropped)
-		find(c, "and %llu more problems", (unsigned long long)t->problems.dropped);
+		find(c, "and %llu more problem%s", (unsigned long long)t->problems.dropped,
+		     t->problems.dropped == 1 ? "" : "s");
 	tell_loss(c, path, t);
 }
 

@@ -254,11 +254,11 @@ static void problems(struct why *w)
 	say(&v.says, "What is said here may lack something, for Sonde met ");
 	if (others)
 		say(&v.says,
-		    "%lld problems with the input. sonde report -t problem lists them. "
+		    "%lld problems with the input (sonde report -t problem lists them). "
 		    "The first: ",
 		    (long long)others + 1);
 	else
-		say(&v.says, "a problem with the input. ");
+		say(&v.says, "a problem with the input. It is: ");
 	say(&v.says, "%s.", first.text);
 	why_add(w, &v);
 }

@@ -344,9 +344,9 @@ static void tell_broken(const struct caller_guest *g, struct trace *t)
 	for (unsigned i = 0; i < g->nr; i++)
 		broken += g->callers[i]->assembler.broken;
 	if (broken)
-		trace_problem(t,
-			      "%s: %llu blocks of which not all hypercalls are in the host's trace",
-			      t->path, (unsigned long long)broken);
+		trace_problem(
+			t, "%s: blocks of which not all hypercalls are in the host's trace: %llu",
+			t->path, (unsigned long long)broken);
 }
 
 static int open_guest(struct search *s, const struct caller_guest *g, struct within_guest *to,
@@ -428,10 +428,11 @@ static int open_guests(struct search *s, const struct caller_guests *guests, str
 
 		describe(g, to);
 		if (has_own_trace(s, g)) {
-			trace_note(s->host,
-				   "%.40s has a trace of its own; the %llu blocks that it sent by "
-				   "hypercall are left out",
-				   to->name, (unsigned long long)blocks_of(g));
+			trace_note(
+				s->host,
+				"%.40s has a trace of its own; what it sent by hypercall is left "
+				"out (blocks: %llu)",
+				to->name, (unsigned long long)blocks_of(g));
 			memset(to, 0, sizeof(*to));
 			continue;
 		}
@@ -458,23 +459,26 @@ static int make_guests(struct search *s, struct within *out, struct error *err)
 static void tell(const struct search *s)
 {
 	if (s->nameless)
-		trace_problem(
-			s->host,
-			"%llu hypercalls with events of guests, of which it is not known what "
-			"thread made them",
-			(unsigned long long)s->nameless);
+		trace_problem(s->host,
+			      "%llu hypercall%s with events of guests, made by an unknown thread",
+			      (unsigned long long)s->nameless, s->nameless == 1 ? "" : "s");
 	if (s->unknown)
 		trace_problem(
 			s->host,
-			"%llu hypercalls with events of guests are left out: no kvm_exit with "
-			"guest_rip before them tells whether a kernel or a process made them",
-			(unsigned long long)s->unknown);
+			"%llu hypercall%s left out: no kvm_exit with guest_rip before tells whether "
+			"a kernel or a process made it",
+			(unsigned long long)s->unknown,
+			s->unknown == 1 ? " with events of guests is"
+					: "s with events of guests are");
 	if (s->too_many)
-		trace_problem(s->host,
-			      "%llu hypercalls with events of guests are left out: more than %u "
-			      "threads send any, or more than %u nested vCPUs, or %u of one VM",
-			      (unsigned long long)s->too_many, THREADS_MAX, NESTED_MAX,
-			      NESTED_OF_VM);
+		trace_problem(
+			s->host,
+			"%llu hypercall%s left out: more than %u threads send any, or more than "
+			"%u nested vCPUs, or %u of one VM",
+			(unsigned long long)s->too_many,
+			s->too_many == 1 ? " with events of guests is"
+					 : "s with events of guests are",
+			THREADS_MAX, NESTED_MAX, NESTED_OF_VM);
 }
 
 int within_find(struct within *out, struct trace *host, const struct within_options *opt,

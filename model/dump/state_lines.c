@@ -56,10 +56,11 @@ static void on_end(struct machine_state *mc, const struct state_line *l)
 
 	if (tasks > mc->block_tasks)
 		problems_add(&mc->model->problems,
-			     "%s: of %llu threads that were there, only %llu are in the trace: the "
+			     "%s: of %llu threads that were there, only %llu %s in the trace: the "
 			     "rest of these lines was lost",
 			     mc->name, (unsigned long long)tasks,
-			     (unsigned long long)mc->block_tasks);
+			     (unsigned long long)mc->block_tasks,
+			     mc->block_tasks == 1 ? "is" : "are");
 }
 
 /* ---- threads ----------------------------------------------------------------------------------
@@ -369,8 +370,10 @@ void state_lines_settle(struct model *m)
 		if (mc->block.ignored)
 			problems_add(
 				&m->problems,
-				"%s: %llu lines of statedumps are not used: they are in no block, or "
-				"another thread than its writer's wrote them",
-				mc->name, (unsigned long long)mc->block.ignored);
+				"%s: %llu line%s not used: in no block, or written by another thread "
+				"than its writer",
+				mc->name, (unsigned long long)mc->block.ignored,
+				mc->block.ignored == 1 ? " of statedumps is"
+						       : "s of statedumps are");
 	}
 }

@@ -93,12 +93,13 @@ static void write_user_loss(struct model *m, int64_t machine, const struct trace
 	struct problems lost = {0};
 
 	if (t->loss.events)
-		problems_add(&lost, "%.150s: %llu events of user space were lost", t->path,
-			     (unsigned long long)t->loss.events);
+		problems_add(&lost, "%.150s: %llu event%s of user space %s lost", t->path,
+			     (unsigned long long)t->loss.events, t->loss.events == 1 ? "" : "s",
+			     t->loss.events == 1 ? "was" : "were");
 	if (t->loss.unknown)
 		problems_add(&lost,
-			     "%.150s: events of user space were lost at %llu places, nobody "
-			     "knows how many",
+			     "%.150s: events of user space were lost, nobody knows how many "
+			     "(places: %llu)",
 			     t->path, (unsigned long long)t->loss.unknown);
 	write_problem_list(m, machine, &lost);
 	problems_release(&lost);
@@ -135,13 +136,15 @@ void tables_write_problems(struct model *m)
 			table_add_row(m, TABLE_PROBLEM, cells);
 	}
 	if (m->marks_dropped)
-		problems_add(&m->problems, "%llu marks more than a history keeps are left out",
+		problems_add(&m->problems, "left out, more than a history keeps: %llu of the marks",
 			     (unsigned long long)m->marks_dropped);
 	if (m->kept_events_dropped)
-		problems_add(&m->problems, "%llu events more than a history keeps are left out",
+		problems_add(&m->problems,
+			     "left out, more than a history keeps: %llu of the events",
 			     (unsigned long long)m->kept_events_dropped);
 	if (m->requests_dropped)
-		problems_add(&m->problems, "%llu requests more than a history keeps are left out",
+		problems_add(&m->problems,
+			     "left out, more than a history keeps: %llu of the requests",
 			     (unsigned long long)m->requests_dropped);
 	write_problem_list(m, -1, &m->problems);
 }

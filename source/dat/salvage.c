@@ -55,8 +55,8 @@ static void salvage_buffer(struct dat_file *f, uint64_t offset, bool packed)
 	}
 	f->trace->loss.unknown += nr - u->nr_cpus;
 	dat_problem(f, offset,
-		    "the end of the file, which lists the CPUs, is missing; %u of %u were found, "
-		    "taken to be CPU 0 onwards",
+		    "the end of the file, which lists the CPUs, is missing; those found are taken "
+		    "to be CPU 0 onwards: %u of %u",
 		    u->nr_cpus, nr);
 }
 

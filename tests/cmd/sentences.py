@@ -65,6 +65,7 @@ def check_short(history):
             lib.check(len(sentence.split()) <= WORDS_MAX, f"{history}: {len(sentence.split())} words: {sentence}")
             lib.check(not WORDS.gone(sentence), f"{history}: {WORDS.gone(sentence)}: {sentence}")
         lib.check(v["text"].endswith(".") and ".." not in v["text"], f"{history}: {v['text']}")
+        lib.check(not re.search(r"with the input\. [a-z]", v["text"]), f"{history}: a sentence begins small: {v['text']}")
     return nr
 
 
