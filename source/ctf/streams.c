@@ -149,8 +149,36 @@ static void look_further(struct ctf_trace *ct, struct ctf_file *cf, struct ctf_p
 	}
 }
 
+static void leave_out(struct trace *t, const struct ctf_file *cf)
+{
+	t->loss.bytes_skipped += cf->map.len_bytes;
+	t->loss.unknown++;
+}
+
+/* Files that are of another trace than the metadata. */
+struct foreign {
+	const char *first;
+	unsigned nr;
+};
+
+static void tell_of_foreign(struct trace *t, const struct foreign *f)
+{
+	char more[48] = " is";
+
+	if (!f->nr)
+		return;
+	if (f->nr > 1)
+		snprintf(more, sizeof(more), " and %u more file%s are", f->nr - 1,
+			 f->nr > 2 ? "s" : "");
+	trace_problem(t,
+		      "%s%s of another trace than %s metadata (the uuid differs) and left out; put "
+		      "%s beside %s own metadata",
+		      f->first, more, f->nr > 1 ? "their" : "its", f->nr > 1 ? "them" : "it",
+		      f->nr > 1 ? "their" : "its");
+}
+
 /* The first packet that can be read says what the file is. */
-static bool look_at_file(struct trace *t, struct candidate *c)
+static bool look_at_file(struct trace *t, struct candidate *c, struct foreign *foreign)
 {
 	struct ctf_trace *ct = t->reader;
 	uint64_t regs[CTF_REGS] = {0};
@@ -169,20 +197,19 @@ static bool look_at_file(struct trace *t, struct candidate *c)
 	if (ctf_packet_read(ct, c->file.map.data, c->file.map.len_bytes, regs, &info, &why)) {
 		trace_problem(t, "%s at offset 0: %s; the file is left out", c->file.path,
 			      why.text);
-		t->loss.bytes_skipped += c->file.map.len_bytes;
-		t->loss.unknown++;
+		leave_out(t, &c->file);
 		return false;
 	}
 	if (!is_of_metadata(ct, &info))
 		look_further(ct, &c->file, &info);
+	if (!is_of_metadata(ct, &info)) {
+		foreign->first = foreign->nr++ ? foreign->first : c->file.path;
+		leave_out(t, &c->file);
+		return false;
+	}
 	c->file.has_uuid = info.roles.uuid != NULL;
 	if (info.roles.uuid)
 		memcpy(c->file.uuid, info.roles.uuid, sizeof(c->file.uuid));
-	if (!is_of_metadata(ct, &info))
-		trace_problem(t,
-			      "%s says to be of another trace than the metadata (its uuid "
-			      "differs): it is read as the metadata says",
-			      c->file.path);
 	c->plan = info.plan;
 	c->begin = info.roles.value[CTF_ROLE_BEGIN];
 	c->instance = info.roles.value[CTF_ROLE_STREAM_INSTANCE];
@@ -348,17 +375,19 @@ static int make_streams(struct trace *t, struct candidate *list, unsigned nr, st
 /* Those that can be used; @list has room for all.  Returns how many. */
 static unsigned look_at_files(struct trace *t, const struct names *n, struct candidate *list)
 {
+	struct foreign foreign = {0};
 	unsigned used = 0;
 
 	for (unsigned i = 0; i < n->nr; i++) {
 		list[used].file.path = n->list[i];
-		if (look_at_file(t, &list[used])) {
+		if (look_at_file(t, &list[used], &foreign)) {
 			t->len_bytes += list[used++].file.map.len_bytes;
 		} else {
 			mapfile_release(&list[used].file.map);
 			memset(&list[used], 0, sizeof(*list));
 		}
 	}
+	tell_of_foreign(t, &foreign);
 	return used;
 }
 

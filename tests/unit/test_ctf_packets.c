@@ -375,29 +375,58 @@ static void garbage(void **state)
 	close_trace(&o);
 }
 
-/* Whole files whose packets say to be another trace's: they are what there is. */
+static void put_foreign_file(const char *name, unsigned cpu)
+{
+	struct bits b = {0};
+
+	for (unsigned i = 0; i < 2; i++)
+		put_packet(&b,
+			   &(struct packet_form){.begin = 150 + 100 * i,
+						 .seq_num = i,
+						 .instance = cpu,
+						 .cpu = cpu,
+						 .other_uuid = true},
+			   3, 0);
+	write_bits(&o, name, &b);
+}
+
+/* Whole files whose packets say to be another trace's: none of their events is this one's. */
 static void foreign_streams(void **state)
 {
-	struct bits first = {0}, second = {0};
+	struct bits first = {0};
 
 	(void)state;
 	put_packet(&first, &(struct packet_form){.begin = 100}, 3, 0);
-	put_packet(&second,
-		   &(struct packet_form){.begin = 150, .instance = 1, .cpu = 1, .other_uuid = true},
-		   3, 0);
-	put_text(&second, "garbage!", 8);
-	put_packet(&second,
-		   &(struct packet_form){
-			   .begin = 250, .seq_num = 1, .instance = 1, .cpu = 1, .other_uuid = true},
-		   3, 0);
 	make_dir(&o);
 	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
 	write_bits(&o, "ch0_0", &first);
-	write_bits(&o, "ch0_1", &second);
+	put_foreign_file("ch0_1", 1);
 	must_open(&o);
-	assert_int_equal(count(&o, EV_OTHER), 6);
-	assert_true(has_problem(&o, "ch0_1 says to be of another trace than the metadata"));
-	assert_false(has_problem(&o, "ch0_0 says"));
+	assert_int_equal(o.trace->nr_streams, 1);
+	assert_int_equal(o.nr, 3);
+	assert_int_equal(o.trace->loss.unknown, 1);
+	assert_int_equal(o.trace->loss.bytes_skipped, 2 * 4096);
+	assert_true(has_problem(&o, "/ch0_1 is of another trace than its metadata"));
+	trace_release(o.trace);
+	put_foreign_file("ch0_2", 2);
+	put_foreign_file("ch0_3", 3);
+	must_open(&o);
+	assert_int_equal(o.nr, 3);
+	assert_int_equal(o.trace->problems.nr, 1);
+	assert_true(has_problem(&o, "/ch0_1 and 2 more files are of another trace"));
+	close_trace(&o);
+}
+
+/* Another machine's metadata: there is no stream, and the reason is told. */
+static void foreign_metadata(void **state)
+{
+	(void)state;
+	make_dir(&o);
+	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+	put_foreign_file("ch0_0", 0);
+	put_foreign_file("ch0_1", 1);
+	assert_int_equal(open_dir(&o), -ENODATA);
+	assert_non_null(strstr(o.err.text, "/ch0_0 and 1 more file are of another trace"));
 	close_trace(&o);
 }
 
@@ -419,7 +448,7 @@ static void a_foreign_first_packet(void **state)
 	assert_int_equal(o.trace->streams[0].cpu, 0);
 	assert_int_equal(count(&o, EV_OTHER), 6);
 	assert_true(has_problem(&o, "the packet belongs to another trace"));
-	assert_false(has_problem(&o, "says to be of another trace"));
+	assert_false(has_problem(&o, "of another trace than"));
 	close_trace(&o);
 }
 
@@ -1223,6 +1252,7 @@ int main(void)
 		cmocka_unit_test(truncated_header),
 		cmocka_unit_test(garbage),
 		cmocka_unit_test(foreign_streams),
+		cmocka_unit_test(foreign_metadata),
 		cmocka_unit_test(a_foreign_first_packet),
 		cmocka_unit_test(a_false_packet_in_a_foreign_one),
 		cmocka_unit_test(packets_of_another_stream),
