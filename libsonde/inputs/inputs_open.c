@@ -302,6 +302,8 @@ static int by_knowledge(const void *a, const void *b)
 
 	if (trace_a->nr_types != trace_b->nr_types)
 		return trace_a->nr_types > trace_b->nr_types ? -1 : 1;
+	if (!trace_a->nr_streams != !trace_b->nr_streams)
+		return trace_a->nr_streams ? -1 : 1;
 	return strcmp(trace_a->path, trace_b->path);
 }
 
@@ -316,6 +318,28 @@ static int drop_beside(struct opening *o, struct member *m, const char *does,
 		 so);
 	ret = leave_out(o, m->trace->hostname, m->trace->path, why);
 	member_release(m);
+	return ret;
+}
+
+/* A part of a session may have no event; one whose stream files cannot be used goes.  -ENOMEM. */
+static int drop_unusable(struct opening *o, struct group *g)
+{
+	unsigned kept = 1, nr = g->nr;
+	int ret = 0;
+
+	for (unsigned i = 1; i < nr && !ret; i++) {
+		struct member m = g->members[i];
+		struct error why = {0};
+
+		g->members[i] = (struct member){0};
+		if (!m.trace->loss.unknown || !trace_has_streams(m.trace, &why)) {
+			g->members[kept++] = m;
+			continue;
+		}
+		ret = leave_out(o, m.trace->hostname, m.trace->path, why.text);
+		member_release(&m);
+	}
+	g->nr = ret ? nr : kept;
 	return ret;
 }
 
@@ -437,7 +461,8 @@ static int open_together(struct group *g, struct error *err)
 static int join_parts(struct opening *o, struct group *g, struct error *err)
 {
 	qsort(g->members, g->nr, sizeof(*g->members), by_knowledge);
-	if (drop_strangers(o, g) || (!g->members[0].trace->ops->takes_parts && drop_repeats(o, g)))
+	if (drop_unusable(o, g) || drop_strangers(o, g) ||
+	    (!g->members[0].trace->ops->takes_parts && drop_repeats(o, g)))
 		return fail(err, -ENOMEM, "out of memory");
 	qsort(g->members, g->nr, sizeof(*g->members), by_knowledge);
 	if (g->nr == 2)

@@ -106,6 +106,17 @@ run 3 "$sonde" analyze "$scratch/torn" -o "$scratch/t.sonde"
 says err "torn/vm-b) is left out"
 says err "torn/vm-b: metadata packet at offset 16384"
 
+# A directory with another machine's metadata is no part of that one's trace.
+cp -r samples/lttng "$scratch/mixed"
+chmod -R u+w "$scratch/mixed"
+cp "$scratch"/mixed/{vm-b,vm-a}/metadata
+run 3 "$sonde" analyze "$scratch/mixed" -o "$scratch/t.sonde"
+says out "3 traced machines"
+says err "mixed/vm-a/ch0_0 and 1 more file are of another trace than their metadata"
+run 0 "$sonde" info "$scratch/t.sonde"
+says out "mixed/vm-a  has metadata, but no stream file that can be used"
+! grep -q "are parts of one trace" "$scratch/out" || fail "vm-a was used"
+
 # A stream that does not say which CPU it is of is left out, is said to be, and is not counted.
 cp -r samples/lttng/host0 "$scratch/nameless"
 rm -r "$scratch/nameless/index"
