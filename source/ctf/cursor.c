@@ -61,25 +61,35 @@ void ctf_cursor_release(struct cursor *c)
 
 /* Trouble */
 
-/* The packet's bytes from bit @pos on are not used. */
-static void skip_rest(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, const char *why)
+/* The packet's bytes from bit @pos on are not used.  @fault_pos: where it shows; @why: NULL when that
+ * was said before. */
+static void note_damage(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, uint64_t fault_pos,
+			const char *why)
 {
 	uint64_t at = pos < cur->end ? pos : cur->end;
 	struct trace_loss loss = {.bytes_skipped = (cur->end - at) / 8};
 
 	cur->damaged = true;
-	cur->phase = AT_PACKET_END;
 	if (!ctf_tell_once(cur, CTF_TOLD_DAMAGE))
 		return;
-	/* That a file ends inside a packet was said and counted when the trace was opened. */
+	/* That a file ends inside a packet was counted when the trace was opened. */
 	loss.unknown = !cur->packet->truncated;
 	trace_loss_add(c->stream->trace, &loss);
-	if (!cur->packet->truncated || !pos)
+	if (why)
 		trace_problem(c->stream->trace,
-			      "%s at offset %llu: %s; %llu bytes of this packet are not used",
+			      "%s at offset %llu: %s; %llu bytes of this packet are not used, from "
+			      "offset %llu on",
 			      cur->cs->files[cur->file].path,
-			      (unsigned long long)((cur->file_bit + at) / 8), why,
-			      (unsigned long long)loss.bytes_skipped);
+			      (unsigned long long)((cur->file_bit + fault_pos) / 8), why,
+			      (unsigned long long)loss.bytes_skipped,
+			      (unsigned long long)((cur->file_bit + at) / 8));
+}
+
+static void skip_packet(struct cursor *c, struct ctf_cursor *cur, uint64_t fault_pos,
+			const char *why)
+{
+	note_damage(c, cur, 0, fault_pos, why);
+	cur->phase = AT_PACKET_END;
 }
 
 static const char *fault_text(enum ctf_fault fault)
@@ -90,7 +100,7 @@ static const char *fault_text(enum ctf_fault fault)
 		[CTF_UNKNOWN_EVENT] = "an event of an unknown kind",
 		[CTF_BADLY_DESCRIBED] = "an event that the metadata describes badly",
 		[CTF_EMPTY_EVENT] = "an event of no size",
-		[CTF_ZEROS] = "nothing but zeros",
+		[CTF_ZEROS] = "zeros where events should be",
 		[CTF_ASTRAY] = "events that are not of the packet's time",
 		[CTF_TORN] = "what follows this packet is damaged, and the damage may begin in it",
 		[CTF_MISPLACED] = "this packet is earlier than one in front of it",
@@ -102,12 +112,15 @@ static const char *fault_text(enum ctf_fault fault)
 void ctf_cursor_give_up(struct cursor *c, struct ctf_cursor *cur, uint64_t pos,
 			enum ctf_fault fault)
 {
+	cur->phase = AT_PACKET_END;
 	if (!cur->judging) {
-		skip_rest(c, cur, pos, fault_text(fault));
+		note_damage(c, cur, pos, pos, cur->packet->truncated ? NULL : fault_text(fault));
 		return;
 	}
-	cur->fault = cur->fault ? cur->fault : fault; /* the first one tells */
-	cur->phase = AT_PACKET_END;
+	if (!cur->fault) { /* the first one tells */
+		cur->fault = fault;
+		cur->fault_pos = pos;
+	}
 }
 
 /* Packets */
@@ -158,6 +171,7 @@ static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
 	if (cur->plan->bytewise) /* what is left of the last byte is padding */
 		cur->end = ctf_align_up(cur->end, 8);
 	cur->damaged = cur->packet->truncated || cur->packet->lost_unknown;
+	cur->fault_pos = cur->sound_end = 0;
 	cur->phase = IN_PACKET;
 }
 
@@ -203,8 +217,9 @@ static uint64_t latest_time(const struct ctf_cursor *cur, uint64_t begin)
 	return end && end < UINT64_MAX - slack ? end + slack : UINT64_MAX;
 }
 
-/* Reads all events of the packet that the cursor has entered, for what is wrong with it. */
-static enum ctf_fault judge(const struct cursor *c, const struct ctf_cursor *cur)
+/* Reads all events of the packet that the cursor has entered, for what is wrong with it; sets where
+ * that is, and how far its events are believed nevertheless. */
+static enum ctf_fault judge(const struct cursor *c, struct ctf_cursor *cur)
 {
 	struct ctf_cursor all = *cur;
 	struct cursor none = *c;
@@ -215,12 +230,15 @@ static enum ctf_fault judge(const struct cursor *c, const struct ctf_cursor *cur
 	none.records_left = UINT64_MAX;
 	none.buffer = &all;
 	all.judging = true;
+	all.odd = false;
 	all.fault = CTF_SOUND;
 	while (all.phase == IN_PACKET && !all.fault)
 		ctf_decode_events(&none, &all, room, 1);
 	if ((cur->packet->truncated || cur->packet->open_ended) &&
 	    (all.fault == CTF_CUT_EVENT || all.fault == CTF_CUT_HEADER))
 		return CTF_SOUND; /* so far */
+	cur->fault_pos = all.fault_pos;
+	cur->sound_end = all.fault == CTF_ZEROS && !all.odd ? all.sound_end : 0;
 	return all.fault;
 }
 
@@ -246,7 +264,8 @@ static bool ends_well(const struct ctf_cursor *cur, uint64_t len_bytes)
 	return begins && left < CUT_HEADER_MAX;
 }
 
-/* Leaves a packet again that does not hold together; judged once, however many cursors come by. */
+/* Leaves a packet again that does not hold together; judged once, however many cursors come by, but
+ * for one of which a part is believed. */
 static void believe_or_skip(struct cursor *c, struct ctf_cursor *cur)
 {
 	uint8_t told = atomic_load(&cur->packet->told);
@@ -257,8 +276,13 @@ static void believe_or_skip(struct cursor *c, struct ctf_cursor *cur)
 	if (!(told & CTF_JUDGED_BAD) && !cur->packet->torn && !cur->packet->misplaced &&
 	    ends_well(cur, c->stream->packets[c->packet].len_bytes))
 		fault = judge(c, cur);
+	if (fault && cur->sound_end > cur->pos) {
+		note_damage(c, cur, cur->sound_end, cur->fault_pos, fault_text(fault));
+		cur->end = cur->sound_end;
+		return;
+	}
 	if (fault)
-		skip_rest(c, cur, 0, fault_text(fault));
+		skip_packet(c, cur, cur->fault_pos, fault_text(fault));
 	atomic_fetch_or(&cur->packet->told, fault ? CTF_JUDGED_BAD : CTF_JUDGED_SOUND);
 }
 
@@ -277,13 +301,13 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	if (ctf_packet_read(cur->cs->trace, cur->data, cur->map->len_bytes - p->offset_bytes,
 			    cur->regs, &info, &why)) {
 		cur->count_before = UINT64_MAX;
-		skip_rest(c, cur, 0, why.text);
+		skip_packet(c, cur, 0, why.text);
 	} else if (!cur->packet->torn && info.content_bits != cur->packet->content_bits) {
 		cur->count_before = UINT64_MAX;
-		skip_rest(c, cur, 0, "the packet is not what the index says");
+		skip_packet(c, cur, 0, "the packet is not what the index says");
 	} else if (!ctf_is_of_stream(cur->cs, c->stream->cpu, &info.roles)) {
 		cur->count_before = UINT64_MAX;
-		skip_rest(c, cur, 0, "the packet is of another stream");
+		skip_packet(c, cur, 0, "the packet is of another stream");
 	} else {
 		if (cur->packet->indexed)
 			prefer_packet(c, cur, &info.roles);

@@ -15,6 +15,10 @@
  * where it says, all of known kinds, and none is outside of its time.  Of one in which bytes are
  * missing, or are something else's, nobody knows which events are its own.  So a packet is judged
  * before its first event is given out, once, by a cursor that wants none.
+ *
+ * Zeros with events behind them are bytes that a disk lost where they stand, and shift nothing: the
+ * events that end before the first zero are believed, when their times ascend.  Zeros up to the
+ * packet's end may be padding of another packet, which was written over this one's end.
  */
 enum phase { BETWEEN_PACKETS, IN_PACKET, AT_PACKET_END };
 
@@ -60,7 +64,10 @@ struct ctf_cursor {
 	uint32_t file;
 	bool damaged;
 	bool judging;		   /* nothing is reported, no event given out */
-	enum ctf_fault fault;	   /* found while judging */
+	bool odd;		   /* found while judging: times that do not ascend, */
+	enum ctf_fault fault;	   /* ... why no more can be read, */
+	uint64_t fault_pos;	   /* ... from which bit on, */
+	uint64_t sound_end;	   /* ... and where the last event before it ends */
 	uint64_t earliest, latest; /* what its events' times can be */
 	uint64_t regs[CTF_REGS];
 };

@@ -58,8 +58,11 @@ static __attribute__((noinline)) uint64_t odd_time(struct cursor *c, struct ctf_
 	if (span && t > now->usual_end && t - now->last < span && t >= span &&
 	    t - span >= cur->earliest)
 		t -= span;
-	if (t < cur->earliest || t > cur->latest)
+	cur->odd = true;
+	if ((t < cur->earliest || t > cur->latest) && !cur->fault) {
 		cur->fault = CTF_ASTRAY;
+		cur->fault_pos = pos;
+	}
 	tell_odd_time(c, cur, t < now->prev, pos);
 	now->last = t;
 	now->prev = clamp(t, now->prev, cur->ceiling > now->prev ? cur->ceiling : now->prev);
@@ -343,6 +346,25 @@ static __attribute__((noinline)) bool is_hole(const struct ctf_cursor *cur, cons
 	return i == ZEROS_MAX || (i == room && cur->packet->truncated);
 }
 
+/*
+ * Zeros from the event at @begin on.  The last bytes in front may be of the hole, too: then the
+ * event at @before, which ends with them, is not believed.  @before: NULL when there is none.
+ */
+static __attribute__((noinline)) void meet_hole(struct cursor *c, struct ctf_cursor *cur,
+						const uint8_t *before, const uint8_t *begin,
+						const uint8_t *end)
+{
+	const uint8_t *first = begin, *behind = begin;
+
+	while (first > cur->data && !first[-1])
+		first--;
+	while (behind < end && !*behind)
+		behind++;
+	if (before && behind < end)
+		cur->sound_end = (uint64_t)((first < begin ? before : begin) - cur->data) * 8;
+	ctf_cursor_give_up(c, cur, (uint64_t)(first - cur->data) * 8, CTF_ZEROS);
+}
+
 /* Any event with one of LTTng's headers, but for e->record: what is behind it, NULL after
  * ctf_cursor_give_up(). */
 static __attribute__((noinline)) const uint8_t *decode_any(struct cursor *c, struct ctf_cursor *cur,
@@ -447,7 +469,7 @@ static inline __attribute__((always_inline)) unsigned decode_lttng(struct cursor
 		last = begin;
 		__builtin_prefetch(begin + PREFETCH_BYTES);
 		if (unlikely(end - p >= 4 && !load_u32(p)) && is_hole(cur, p, end)) {
-			ctf_cursor_give_up(c, cur, (uint64_t)(begin - data) * 8, CTF_ZEROS);
+			meet_hole(c, cur, before, begin, end);
 			p = NULL;
 		} else if (likely(is_usual(sp, begin, end, compact, &id))) {
 			const struct ctf_plan *plan = &sp->plans[id.plan];

@@ -539,21 +539,31 @@ static void garbage_at_the_end(void **state)
 	close_trace(&o);
 }
 
-/* Zeros where events were: none is made of them, and of the others nobody knows. */
+/* Zeros where events were: none is made of them.  Those in front are as they were, but for one whose
+ * last bytes are zeros, too, which may be missing. */
 static void zeros(void **state)
 {
-	struct bits b = {0};
+	for (unsigned back = 0; back < 2; back++) {
+		struct bits b = {0};
 
+		put_packet(&b, &(struct packet_form){.begin = 100}, 300, 0);
+		memset(b.data + 84 + 10 * 8, 0, 100 * 8);
+		if (back) /* the time of event 5 is that of event 4 */
+			memcpy(b.data + 84 + 5 * 8, b.data + 84 + 3 * 8, 8);
+		put_packet(&b, &(struct packet_form){.begin = 1000, .seq_num = 1}, 3, 0);
+		build_trace(&o, ONE_FIELD, &b);
+		assert_int_equal(o.nr, (back ? 0 : 9) + 1 + 3);
+		for (unsigned i = 0; i < 9 && !back; i++)
+			assert_int_equal(o.events[i].time.v, 100 + i);
+		assert_lost(back ? 0 : 9, 0, back ? 100 : 108, 400);
+		assert_int_equal(o.trace->loss.unknown, 1);
+		assert_int_equal(o.trace->loss.bytes_skipped,
+				 (back ? 300 : 291) * 8 + (back ? 84 : 0));
+		assert_true(has_problem(&o, "at offset 161: zeros where events should be"));
+		assert_true(has_problem(&o, back ? "from offset 0 on" : "from offset 156 on"));
+		close_trace(&o);
+	}
 	(void)state;
-	put_packet(&b, &(struct packet_form){.begin = 100}, 300, 0);
-	for (unsigned i = 0; i < 100; i++)
-		patch(&b, (84 + 10 * 8 + i * 8) * 8, 0);
-	put_packet(&b, &(struct packet_form){.begin = 1000, .seq_num = 1}, 3, 0);
-	build_trace(&o, ONE_FIELD, &b);
-	assert_int_equal(o.nr, 1 + 3);
-	assert_lost(0, 0, 100, 400);
-	assert_true(has_problem(&o, "nothing but zeros"));
-	close_trace(&o);
 }
 
 /* The same where a file is cut off, however few they are. */
@@ -573,7 +583,7 @@ static void zeros_at_the_end_of_a_cut_file(void **state)
 	build_trace(&o, metadata, &b);
 	assert_int_equal(o.nr, 3 + 1);
 	assert_lost(3, 0, (1u << 27) - 3, (1u << 27) + 97);
-	assert_true(has_problem(&o, "nothing but zeros"));
+	assert_true(has_problem(&o, "zeros where events should be"));
 	close_trace(&o);
 }
 
@@ -590,7 +600,7 @@ static void content_size_lies(void **state)
 	assert_int_equal(count(&o, EV_OTHER), 3);
 	assert_lost(0, 0, 100, 103);
 	assert_int_equal(o.trace->loss.unknown, 1);
-	assert_true(has_problem(&o, "nothing but zeros"));
+	assert_true(has_problem(&o, "zeros where events should be"));
 	/* Reading it again tells and counts nothing twice. */
 	load_events(&o);
 	assert_int_equal(o.trace->loss.unknown, 1);
