@@ -63,7 +63,7 @@ static int list_dir(struct trace *t, const char *folder, struct names *n, struct
 
 	if (!dir)
 		return fail(err, -errno, "cannot open directory %s: %s", folder, strerror(errno));
-	while (!ret && (d = readdir(dir))) {
+	for (errno = 0; !ret && (d = readdir(dir)); errno = 0) {
 		char path[4096];
 		struct stat st;
 
@@ -77,8 +77,10 @@ static int list_dir(struct trace *t, const char *folder, struct names *n, struct
 		else
 			n->too_many = true;
 	}
+	if (!ret && errno)
+		ret = fail(err, -errno, "cannot list directory %s: %s", folder, strerror(errno));
 	closedir(dir);
-	return ret ? fail(err, ret, "out of memory opening %s", folder) : 0;
+	return ret == -ENOMEM ? fail(err, ret, "out of memory opening %s", folder) : ret;
 }
 
 static int list_names(struct trace *t, struct names *n, struct error *err)

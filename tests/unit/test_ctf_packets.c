@@ -1,14 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* source/ctf: packets, time, loss, files that belong together, and files that are broken. */
+#define _GNU_SOURCE
 #include "tests/unit/unit.h"
 
 #include "source/ctf/reader.h"
 #include "tests/unit/ctf_build.h"
 #include "tests/unit/lost_thread.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 
 static struct opened o, again;
+
+/* In place of the C library's: fails as a disk does, after so many names; -1 never. */
+static int names_left = -1;
+
+struct dirent *readdir(DIR *dir)
+{
+	struct dirent *(*next)(DIR *) = (struct dirent * (*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
+
+	if (!names_left) {
+		errno = EIO;
+		return NULL;
+	}
+	names_left -= names_left > 0;
+	return next(dir);
+}
 
 #define ONE_FIELD BUILD_METADATA(BUILD_COMPACT, BUILD_EVENT(1, "e", "uint32_t x;"))
 
@@ -735,6 +753,26 @@ static void missing_stream(void **state)
 	close_trace(&o);
 }
 
+/* A directory that cannot be read to its end may have more files. */
+static void a_directory_that_cannot_be_listed(void **state)
+{
+	struct bits b = {0};
+
+	(void)state;
+	put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+	build_trace(&o, ONE_FIELD, &b);
+	trace_release(o.trace);
+	for (names_left = 0; names_left < 4; names_left++) {
+		int left = names_left;
+
+		assert_int_equal(open_dir(&o), -EIO);
+		assert_non_null(strstr(o.err.text, "cannot list directory"));
+		names_left = left;
+	}
+	names_left = -1;
+	close_trace(&o);
+}
+
 static void nothing_usable(void **state)
 {
 	(void)state;
@@ -1275,6 +1313,7 @@ int main(void)
 		cmocka_unit_test(impossible_sizes),
 		cmocka_unit_test(empty_and_foreign_files),
 		cmocka_unit_test(missing_stream),
+		cmocka_unit_test(a_directory_that_cannot_be_listed),
 		cmocka_unit_test(nothing_usable),
 		cmocka_unit_test(files_of_one_stream),
 		cmocka_unit_test(parts_of_one_trace),
