@@ -674,15 +674,13 @@ static uint64_t settle_overlap(struct builder *b, uint32_t i, uint64_t begin)
 static void note_truncated(struct builder *b, const struct found *f)
 {
 	const struct ctf_file *cf = &b->cs->files[f->file];
+	struct ctf_cut *cut = &b->cs->trace->cut;
 
 	if (!f->truncated)
 		return;
 	b->t->loss.unknown++;
-	trace_problem(b->t,
-		      "%s ends at offset %llu, inside the packet that begins at %llu: the part "
-		      "that is there is used",
-		      cf->path, (unsigned long long)cf->map.len_bytes,
-		      (unsigned long long)f->offset_bytes);
+	if (!cut->nr++)
+		*cut = (struct ctf_cut){cf->path, cf->map.len_bytes, f->offset_bytes, 1};
 }
 
 /* When all that is known of before packet @i has happened. */

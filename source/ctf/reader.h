@@ -74,12 +74,20 @@ struct ctf_stream {
 	_Atomic uint64_t first_step_back, first_late;
 };
 
+/* Files that end inside a packet, and the first of them. */
+struct ctf_cut {
+	const char *path;
+	uint64_t end_bytes, packet_bytes; /* where it ends, and where that packet begins */
+	unsigned nr;
+};
+
 struct ctf_trace {
 	struct ctf_metadata meta;
 	struct arena arena; /* what the trace hands out: types, paths, plans, packets */
 	struct ctf_stream_plan *plans;
 	unsigned nr_plans;
 	struct ctf_stream *streams;
+	struct ctf_cut cut;
 	bool forget; /* large: give pages back behind the cursors */
 	bool open;   /* all settled: from now on only cursors run */
 	_Atomic bool vcpu_id_seen_unsound;

@@ -413,6 +413,22 @@ static int open_files(struct trace *t, const struct names *n, struct error *err)
 	return ret;
 }
 
+static void tell_of_cuts(struct trace *t, const struct ctf_cut *cut)
+{
+	if (cut->nr == 1)
+		trace_problem(t,
+			      "%s ends at offset %llu, inside the packet that begins at %llu: the "
+			      "part that is there is used",
+			      cut->path, (unsigned long long)cut->end_bytes,
+			      (unsigned long long)cut->packet_bytes);
+	else if (cut->nr)
+		trace_problem(t,
+			      "%u stream files of %s end inside a packet, first %s at offset %llu: "
+			      "the parts that are there are used",
+			      cut->nr, t->path, base_of(cut->path),
+			      (unsigned long long)cut->end_bytes);
+}
+
 int ctf_open_streams(struct trace *t, struct error *err)
 {
 	struct names n = {0};
@@ -422,8 +438,10 @@ int ctf_open_streams(struct trace *t, struct error *err)
 		look_for_gaps(t, &n);
 	if (!ret)
 		ret = open_files(t, &n, err);
-	if (!ret)
+	if (!ret) {
 		count_cpus(t);
+		tell_of_cuts(t, &((struct ctf_trace *)t->reader)->cut);
+	}
 	free(n.list);
 	return ret;
 }

@@ -346,6 +346,30 @@ static void truncated_packet(void **state)
 	close_trace(&o);
 }
 
+/* A recording that was stopped hard ends so in the files of all CPUs: they are one problem. */
+static void many_truncated_packets(void **state)
+{
+	(void)state;
+	make_dir(&o);
+	write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+	for (unsigned cpu = 0; cpu < 8; cpu++) {
+		struct packet_form form = {.begin = 100, .cpu = cpu, .instance = cpu};
+		struct bits b = {0};
+		char name[16];
+
+		put_packet(&b, &form, 100, 0);
+		b.pos = (1000 + cpu) * 8;
+		snprintf(name, sizeof(name), "ch0_%u", cpu);
+		write_bits(&o, name, &b);
+	}
+	must_open(&o);
+	assert_int_equal(o.trace->problems.nr, 1);
+	assert_true(has_problem(&o, "8 stream files of"));
+	assert_true(has_problem(&o, "first ch0_0 at offset 1000"));
+	assert_int_equal(o.trace->loss.unknown, 8);
+	close_trace(&o);
+}
+
 /* A file that ends within a packet's header says nothing against the packet before it. */
 static void truncated_header(void **state)
 {
@@ -1297,6 +1321,7 @@ int main(void)
 		cmocka_unit_test(lost_packets),
 		cmocka_unit_test(lost_first_packet),
 		cmocka_unit_test(truncated_packet),
+		cmocka_unit_test(many_truncated_packets),
 		cmocka_unit_test(truncated_header),
 		cmocka_unit_test(garbage),
 		cmocka_unit_test(foreign_streams),
