@@ -97,13 +97,22 @@ static int list_names(struct trace *t, struct names *n, struct error *err)
 	return ret;
 }
 
+/* What files of one stream have in common, beside its class. */
+enum stream_key { KEY_NONE, KEY_INSTANCE, KEY_CPU };
+
 /* One file of a data stream. */
 struct candidate {
 	struct ctf_file file;
 	const struct ctf_stream_plan *plan;
-	uint64_t begin, instance, cpu;
-	bool has_instance, has_cpu;
+	uint64_t begin, key;
+	enum stream_key key_kind;
 	bool taken;
+};
+
+/* Candidates [first, first + nr) are one stream, in the order of time; @leader has the first name. */
+struct gathered {
+	unsigned first, nr;
+	const struct candidate *leader;
 };
 
 static bool is_of_metadata(const struct ctf_trace *ct, const struct ctf_packet_info *info)
@@ -179,6 +188,19 @@ static void tell_of_foreign(struct trace *t, const struct foreign *f)
 		      f->nr > 1 ? "their" : "its");
 }
 
+/* LTTng has one stream class for each channel, and in it one stream for each CPU; before 2.8 its
+ * packets do not number the streams. */
+static void take_key(const struct trace *t, struct candidate *c, const struct ctf_roles *r)
+{
+	if (ctf_has_role(r, CTF_ROLE_STREAM_INSTANCE)) {
+		c->key_kind = KEY_INSTANCE;
+		c->key = r->value[CTF_ROLE_STREAM_INSTANCE];
+	} else if (!strncmp(t->tracer, "lttng", 5) && ctf_has_role(r, CTF_ROLE_CPU)) {
+		c->key_kind = KEY_CPU;
+		c->key = r->value[CTF_ROLE_CPU];
+	}
+}
+
 /* The first packet that can be read says what the file is. */
 static bool look_at_file(struct trace *t, struct candidate *c, struct foreign *foreign)
 {
@@ -214,61 +236,65 @@ static bool look_at_file(struct trace *t, struct candidate *c, struct foreign *f
 		memcpy(c->file.uuid, info.roles.uuid, sizeof(c->file.uuid));
 	c->plan = info.plan;
 	c->begin = info.roles.value[CTF_ROLE_BEGIN];
-	c->instance = info.roles.value[CTF_ROLE_STREAM_INSTANCE];
-	c->has_instance = ctf_has_role(&info.roles, CTF_ROLE_STREAM_INSTANCE);
-	c->cpu = info.roles.value[CTF_ROLE_CPU];
-	c->has_cpu = ctf_has_role(&info.roles, CTF_ROLE_CPU);
+	take_key(t, c, &info.roles);
 	return true;
 }
 
-/* LTTng has one stream class for each channel, and in it one stream for each CPU; before 2.8 its
- * packets do not number the streams. */
-static bool same_stream(const struct trace *t, const struct candidate *a, const struct candidate *b)
+static int by_number(uint64_t a, uint64_t b)
 {
-	if (a->plan != b->plan || memcmp(a->file.uuid, b->file.uuid, sizeof(a->file.uuid)))
-		return false;
-	if (a->has_instance && b->has_instance)
-		return a->instance == b->instance;
-	return !strncmp(t->tracer, "lttng", 5) && a->has_cpu && b->has_cpu && a->cpu == b->cpu;
+	return a < b ? -1 : a > b;
 }
 
-static int by_begin(const void *a, const void *b)
+static int by_stream(const struct candidate *a, const struct candidate *b)
+{
+	int order = by_number((uintptr_t)a->plan, (uintptr_t)b->plan);
+
+	order = order ? order : memcmp(a->file.uuid, b->file.uuid, sizeof(a->file.uuid));
+	order = order ? order : by_number(a->key_kind, b->key_kind);
+	order = order ? order : by_number(a->key, b->key);
+	if (order || a->key_kind)
+		return order;
+	return by_number((uintptr_t)a, (uintptr_t)b); /* each is a stream of its own */
+}
+
+static int by_stream_and_begin(const void *a, const void *b)
 {
 	const struct candidate *file_a = *(struct candidate *const *)a;
 	const struct candidate *file_b = *(struct candidate *const *)b;
+	int order = by_stream(file_a, file_b);
 
-	if (file_a->begin != file_b->begin)
-		return file_a->begin < file_b->begin ? -1 : 1;
-	return file_a < file_b ? -1 : file_a > file_b;
+	order = order ? order : by_number(file_a->begin, file_b->begin);
+	return order ? order : by_number((uintptr_t)file_a, (uintptr_t)file_b);
 }
 
-/* Moves the files of candidate @first's stream into @cs, in the order of time. */
-static int gather_files(struct trace *t, struct ctf_stream *cs, struct candidate *list, unsigned nr,
-			unsigned first)
+static int by_leader(const void *a, const void *b)
 {
-	struct ctf_trace *ct = t->reader;
-	struct candidate **files = calloc(nr - first, sizeof(*files));
-	unsigned nr_files = 0;
+	const struct gathered *x = a, *y = b;
 
-	for (unsigned i = first; i < nr && files; i++) {
-		if (!list[i].taken && (i == first || same_stream(t, &list[first], &list[i])))
-			files[nr_files++] = &list[i];
-	}
-	cs->files = files ? arena_alloc(&ct->arena, nr_files * sizeof(*cs->files)) : NULL;
-	if (!cs->files) {
-		free(files);
-		return -ENOMEM;
-	}
-	qsort(files, nr_files, sizeof(struct candidate *), by_begin);
-	for (unsigned i = 0; i < nr_files; i++) {
-		files[i]->taken = true;
-		cs->files[cs->nr_files++] = files[i]->file;
-	}
-	free(files);
-	return 0;
+	return by_number((uintptr_t)x->leader, (uintptr_t)y->leader);
 }
 
-static int make_stream(struct trace *t, struct candidate *list, unsigned nr, unsigned first,
+/* Sorts @files by stream; fills @out, streams in the order of names.  Returns how many there are. */
+static unsigned gather_files(struct candidate **files, unsigned nr, struct gathered *out)
+{
+	unsigned nr_out = 0;
+
+	qsort(files, nr, sizeof(struct candidate *), by_stream_and_begin);
+	for (unsigned i = 0; i < nr; i++) {
+		struct gathered *g = &out[nr_out];
+
+		if (!i || by_stream(files[i - 1], files[i]))
+			*g = (struct gathered){.first = i, .leader = files[i]};
+		if (files[i] < g->leader)
+			g->leader = files[i];
+		g->nr++;
+		nr_out += i + 1 == nr || by_stream(files[i], files[i + 1]);
+	}
+	qsort(out, nr_out, sizeof(*out), by_leader);
+	return nr_out;
+}
+
+static int make_stream(struct trace *t, struct candidate **files, const struct gathered *g,
 		       struct error *err)
 {
 	struct ctf_trace *ct = t->reader;
@@ -281,11 +307,16 @@ static int make_stream(struct trace *t, struct candidate *list, unsigned nr, uns
 	s->reader = cs;
 	s->cpu = -1;
 	cs->trace = ct;
-	cs->plan = list[first].plan;
-	cs->instance = list[first].instance;
-	cs->has_instance = list[first].has_instance;
-	if (gather_files(t, cs, list, nr, first))
+	cs->plan = g->leader->plan;
+	cs->has_instance = g->leader->key_kind == KEY_INSTANCE;
+	cs->instance = cs->has_instance ? g->leader->key : 0;
+	cs->files = arena_alloc(&ct->arena, g->nr * sizeof(*cs->files));
+	if (!cs->files)
 		return fail(err, -ENOMEM, "out of memory opening %s", t->path);
+	for (unsigned i = 0; i < g->nr; i++) {
+		files[g->first + i]->taken = true;
+		cs->files[cs->nr_files++] = files[g->first + i]->file;
+	}
 	s->path = cs->files[0].path;
 	return ctf_index_stream(t, s, err);
 }
@@ -361,16 +392,25 @@ static void look_for_gaps(struct trace *t, const struct names *n)
 static int make_streams(struct trace *t, struct candidate *list, unsigned nr, struct error *err)
 {
 	struct ctf_trace *ct = t->reader;
+	struct candidate **files = calloc(nr + 1, sizeof(*files));
+	struct gathered *gathered = calloc(nr + 1, sizeof(*gathered));
+	unsigned nr_streams;
 	int ret = 0;
 
 	t->streams = arena_alloc(&ct->arena, (nr + 1) * sizeof(*t->streams));
 	ct->streams = arena_alloc(&ct->arena, (nr + 1) * sizeof(*ct->streams));
-	if (!t->streams || !ct->streams)
+	if (!files || !gathered || !t->streams || !ct->streams) {
+		free(files);
+		free(gathered);
 		return fail(err, -ENOMEM, "out of memory opening %s", t->path);
-	for (unsigned i = 0; !ret && i < nr; i++) {
-		if (!list[i].taken)
-			ret = make_stream(t, list, nr, i, err);
 	}
+	for (unsigned i = 0; i < nr; i++)
+		files[i] = &list[i];
+	nr_streams = gather_files(files, nr, gathered);
+	for (unsigned i = 0; !ret && i < nr_streams; i++)
+		ret = make_stream(t, files, &gathered[i], err);
+	free(files);
+	free(gathered);
 	return ret;
 }
 
