@@ -132,9 +132,9 @@ static bool is_followed(const struct ctf_file *cf, const struct ctf_packet_info 
 				!memcmp(cf->map.data + at + len, key, CTF_KEY_BYTES)));
 }
 
-/* A packet of another trace stands in front of those that the metadata are of: what the first of
- * these says counts.  Events may hold what looks like the begin of one: it has none behind it. */
-static void look_further(struct ctf_trace *ct, struct ctf_file *cf, struct ctf_packet_info *info)
+/* A packet of another trace, or what is none, stands in front of those that the metadata are of: what
+ * the first of these says counts.  Events may hold what looks like the begin of one: it has none behind it. */
+static bool look_further(struct ctf_trace *ct, struct ctf_file *cf, struct ctf_packet_info *info)
 {
 	const uint8_t *data = cf->map.data, *hit;
 	struct ctf_file own = {.has_uuid = true};
@@ -145,8 +145,8 @@ static void look_further(struct ctf_trace *ct, struct ctf_file *cf, struct ctf_p
 	bool any = false;
 
 	memcpy(own.uuid, ct->meta.uuid, sizeof(own.uuid));
-	if (ctf_packet_key(ct, &own, key) < CTF_KEY_BYTES)
-		return;
+	if (!ct->meta.has_uuid || ctf_packet_key(ct, &own, key) < CTF_KEY_BYTES)
+		return false;
 	for (uint64_t at = 0, len = cf->map.len_bytes;
 	     (hit = memmem(data + at, len - at, key, sizeof(key))); at++) {
 		at = (uint64_t)(hit - data);
@@ -155,9 +155,10 @@ static void look_further(struct ctf_trace *ct, struct ctf_file *cf, struct ctf_p
 		if (!any || is_followed(cf, &found, at, key))
 			*info = found;
 		if (is_followed(cf, &found, at, key))
-			return;
+			return true;
 		any = true;
 	}
+	return any;
 }
 
 static void leave_out(struct trace *t, const struct ctf_file *cf)
@@ -218,7 +219,8 @@ static bool look_at_file(struct trace *t, struct candidate *c, struct foreign *f
 		trace_note(t, "%s is empty", c->file.path);
 		return false;
 	}
-	if (ctf_packet_read(ct, c->file.map.data, c->file.map.len_bytes, regs, &info, &why)) {
+	if (ctf_packet_read(ct, c->file.map.data, c->file.map.len_bytes, regs, &info, &why) &&
+	    !look_further(ct, &c->file, &info)) {
 		trace_problem(t, "%s at offset 0: %s; the file is left out", c->file.path,
 			      why.text);
 		leave_out(t, &c->file);

@@ -518,6 +518,64 @@ static void a_false_packet_in_a_foreign_one(void **state)
 	close_trace(&o);
 }
 
+static void put_be64(struct bits *b, uint64_t v)
+{
+	put_bits(b, __builtin_bswap64(v), 64);
+}
+
+static void put_index(struct bits *b, unsigned nr, uint64_t lie, uint64_t discarded)
+{
+	put_bits(b, __builtin_bswap32(0xc1f1dcc1), 32);
+	put_bits(b, __builtin_bswap32(1), 32);
+	put_bits(b, __builtin_bswap32(1), 32);
+	put_bits(b, __builtin_bswap32(72), 32);
+	for (unsigned i = 0; i < nr; i++) {
+		const uint64_t words[] = {i * 4096,
+					  4096 * 8,
+					  (84 + 3 * 8) * 8,
+					  100 * (i + 1),
+					  100 * (i + 1) + 3 + lie,
+					  discarded,
+					  0,
+					  0,
+					  i};
+
+		for (unsigned k = 0; k < ARRAY_SIZE(words); k++)
+			put_be64(b, words[k]);
+	}
+}
+
+/* The file's first packet is damaged: the others say what the file is, and the index what is missing. */
+static void a_damaged_first_packet(void **state)
+{
+	(void)state;
+	for (unsigned indexed = 0; indexed < 2; indexed++) {
+		struct bits b = {0}, index = {0};
+		char path[128];
+
+		for (unsigned i = 0; i < 4; i++)
+			put_packet(&b, &(struct packet_form){.begin = 100 * (i + 1), .seq_num = i},
+				   3, 0);
+		memset(b.data, 0, 5000); /* all of the first, and the head of the second */
+		make_dir(&o);
+		write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+		write_bits(&o, "ch0_0", &b);
+		snprintf(path, sizeof(path), "%s/index", o.dir);
+		assert_int_equal(mkdir(path, 0700), 0);
+		put_index(&index, 4, 0, 0);
+		if (indexed)
+			write_file(&o, "index/ch0_0.idx", index.data, index.pos / 8);
+		free(index.data);
+		must_open(&o);
+		assert_int_equal(count(&o, EV_OTHER), 6);
+		assert_int_equal(o.events[0].kind, EV_LOST);
+		assert_int_equal(o.trace->streams[0].start, START_MISSING);
+		assert_int_equal(o.trace->loss.bytes_skipped, 8192);
+		assert_true(has_problem(&o, "at offset 0: no packet begins here"));
+		close_trace(&o);
+	}
+}
+
 /* A packet that says to be another CPU's, or another stream's: it holds together, but not here. */
 static void packets_of_another_stream(void **state)
 {
@@ -891,33 +949,6 @@ static void parts_of_one_trace(void **state)
 }
 
 /* LTTng's index */
-
-static void put_be64(struct bits *b, uint64_t v)
-{
-	put_bits(b, __builtin_bswap64(v), 64);
-}
-
-static void put_index(struct bits *b, unsigned nr, uint64_t lie, uint64_t discarded)
-{
-	put_bits(b, __builtin_bswap32(0xc1f1dcc1), 32);
-	put_bits(b, __builtin_bswap32(1), 32);
-	put_bits(b, __builtin_bswap32(1), 32);
-	put_bits(b, __builtin_bswap32(72), 32);
-	for (unsigned i = 0; i < nr; i++) {
-		const uint64_t words[] = {i * 4096,
-					  4096 * 8,
-					  (84 + 3 * 8) * 8,
-					  100 * (i + 1),
-					  100 * (i + 1) + 3 + lie,
-					  discarded,
-					  0,
-					  0,
-					  i};
-
-		for (unsigned k = 0; k < ARRAY_SIZE(words); k++)
-			put_be64(b, words[k]);
-	}
-}
 
 static void add_be64(struct bits *b, size_t at, int64_t more, bool swapped)
 {
@@ -1328,6 +1359,7 @@ int main(void)
 		cmocka_unit_test(foreign_metadata),
 		cmocka_unit_test(a_foreign_first_packet),
 		cmocka_unit_test(a_false_packet_in_a_foreign_one),
+		cmocka_unit_test(a_damaged_first_packet),
 		cmocka_unit_test(packets_of_another_stream),
 		cmocka_unit_test(a_gap_between_packets_without_ends),
 		cmocka_unit_test(garbage_at_the_end),
