@@ -32,7 +32,7 @@ REPORTED = 97  # exit status of whatever a sanitizer stops
 ENV = os.environ | {"ASAN_OPTIONS": f"exitcode={REPORTED}", "UBSAN_OPTIONS": f"exitcode={REPORTED}"}
 # What nothing in the traces shows to be missing: held only where other evidence contradicts.
 NOT_EVIDENT = {"pages, not said nor counted", "records removed, not said", "pages of another CPU", "pages of another trace",
-               "pages torn", "file of another session", "compressed records removed", "compressed records swapped"}
+               "pages torn", "compressed records removed", "compressed records swapped"}
 # A cut may leave nothing that can be told; all else is to be analysed.
 MAY_REFUSE = ["the traces hold no event that says what a CPU does", "holds no events"]
 # Cuts that found something once.
@@ -56,8 +56,8 @@ LEAST_ROWS = 0.5  # of the rows of tables
 MOST_REFUSED = 0.05
 LEAST_COMPARED = 0.6  # of the values that a whole recording has, on the mean
 LEAST_VALUES = 3000  # that it has
-# Of cuts of kinds of which only contradictions tell, so many are wrong: measured were 0 to 4 %, and 30 % of files.
-MOST_WRONG = {"pages of another CPU": 0.2, "pages of another trace": 0.2, "pages torn": 0.2, "file of another session": 0.7,
+# Of cuts of kinds of which only contradictions tell, so many are wrong: measured were 0 to 4 %.
+MOST_WRONG = {"pages of another CPU": 0.2, "pages of another trace": 0.2, "pages torn": 0.2,
               "compressed records removed": 0.05, "compressed records swapped": 0.05}
 MOST_MORE = 0.001  # of these: a true gain, see order.c
 
