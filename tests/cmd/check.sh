@@ -57,7 +57,8 @@ says out "damaged at offset 64: the checksum of"
 says out "tracks cannot be read whole because of it"
 [ "$(wc -l <"$scratch/out")" -le 8 ] || fail "one damage, many lines"
 run 1 "$sonde" report "$scratch/bad.sonde"
-says err "sonde check lists where"
+says err "which is all of its time"
+says err "analyse the traces again"
 
 # Cut short: recognised.
 head -c $((size / 2)) "$history" >"$scratch/cut.sonde"
