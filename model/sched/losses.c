@@ -63,10 +63,12 @@ static struct loss *foreseen(const struct cpu *cpu, ns_t begin, ns_t end, int64_
 
 void cpu_add_loss(struct cpu *cpu, ns_t begin, ns_t end, int64_t events)
 {
-	struct loss *gap = gap_again(cpu, begin, events);
+	struct loss *again = gap_again(cpu, begin, events);
+	struct loss *gap = foreseen(cpu, begin, end, events);
 
-	if (!gap)
-		gap = foreseen(cpu, begin, end, events);
+	if (gap && again && gap != again && begin < again->end)
+		begin = again->end; /* two rows, and no moment in both */
+	gap = gap ? gap : again;
 	if (gap) {
 		widen(gap, begin, end, events);
 		cpu->loss = (uint32_t)(gap - cpu->machine->model->losses);

@@ -379,6 +379,34 @@ static void a_gap_is_one_row(void **state)
 	assert_int_equal(fake_cell("loss", 2, "begin"), 250);
 }
 
+/* What a trace is known to lack from the beginning is one row, also where damage reaches into it. */
+static void a_gap_that_was_foreseen_is_one_row(void **state)
+{
+	static struct packet packets[] = {{.begin = 50, .end = 199},
+					  {.begin = 50, .end = NS_PER_SEC}};
+
+	(void)state;
+	for (ns_t second = 180; second <= 200; second += 20) {
+		world_prepare(1);
+		world.traces[HOST].streams = world.streams[HOST];
+		world.traces[HOST].nr_streams = 2;
+		for (unsigned i = 0; i < 2; i++) {
+			world.streams[HOST][i].packets = &packets[i];
+			world.streams[HOST][i].nr_packets = 1;
+		}
+		world_start();
+		switches(HOST, 0, 90, 0, 0, 7);
+		happens(HOST, 0, 150, LOST, -1, 0, 150, 200);
+		happens(HOST, 0, second, LOST, -1, 0, second, 400);
+		world_close(NS_PER_SEC);
+		assert_int_equal(fake_rows("loss"), 2);
+		assert_int_equal(fake_cell("loss", 0, "begin"), 200);
+		assert_int_equal(fake_cell("loss", 0, "end"), NS_PER_SEC);
+		assert_int_equal(fake_cell("loss", 1, "begin"), 150);
+		assert_int_equal(fake_cell("loss", 1, "end"), 200);
+	}
+}
+
 /* The next gap may begin where the last one ended: an event stands between them. */
 static void an_event_ends_a_gap(void **state)
 {
@@ -765,6 +793,7 @@ int main(void)
 		cmocka_unit_test(after_a_loss_nothing_is_known_until_an_event_tells),
 		cmocka_unit_test(a_loss_is_an_interval),
 		cmocka_unit_test(a_gap_is_one_row),
+		cmocka_unit_test(a_gap_that_was_foreseen_is_one_row),
 		cmocka_unit_test(an_event_ends_a_gap),
 		cmocka_unit_test(who_ran_before_the_first_switch),
 		cmocka_unit_test(a_gap_at_the_end_is_not_longer_than_known),
