@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "record/agent/agent.h"
+#include "base/now.h"
 #include "record/agent/agent_conn.h"
 #include "record/agent/agent_port.h"
+#include "record/base/say_limit.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,7 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CONNS_MAX 8 /* callers at a time; all but one are soon sent away */
+/* Callers at a time; all but one are soon sent away.  Each kind of link has places of its own: who
+ * floods one keeps nobody from the others. */
+#define CALLERS_MAX 8
+enum place { PLACE_PORT, PLACE_VSOCK, PLACE_TCP = PLACE_VSOCK + CALLERS_MAX };
+#define CONNS_MAX (PLACE_TCP + CALLERS_MAX)
 #define TICK_MS 1000
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 60000
@@ -28,7 +34,8 @@ struct agent {
 	bool no_calls;		  /* for a moment: there was no room for who called */
 	int retry_ms;
 	bool told_missing, port_seen;
-	unsigned nr_done; /* recordings */
+	unsigned nr_done;	  /* recordings */
+	struct say_limit refused; /* lines about callers that were not accepted */
 	bool ending;
 };
 
@@ -47,14 +54,23 @@ static void say(const struct agent *a, const char *fmt, ...)
 
 /* ---- links --------------------------------------------------------------------------------- */
 
-static void add_conn(struct agent *a, int fd, bool is_port, const char *who)
+/* Anybody can make us say this. */
+static bool may_say_of_callers(struct agent *a)
 {
+	return may_say(&a->refused, now_ns(CLOCK_MONOTONIC));
+}
+
+static void add_conn(struct agent *a, int fd, enum place first, const char *who)
+{
+	bool is_port = first == PLACE_PORT;
+	unsigned end = first + (is_port ? 1 : CALLERS_MAX);
 	struct error err = {0};
 
-	for (unsigned i = 0; i < CONNS_MAX; i++) {
+	for (unsigned i = first; i < end; i++) {
 		if (a->conns[i])
 			continue;
-		if (conn_open(&a->conns[i], &a->opt, &a->owner, fd, is_port, who, &err))
+		if (conn_open(&a->conns[i], &a->opt, &a->owner, fd, is_port, who, &err) &&
+		    may_say_of_callers(a))
 			say(a, "%s", err.text);
 		return;
 	}
@@ -79,7 +95,7 @@ static void close_conn(struct agent *a, struct agent_conn **slot, const char *wh
 		say(a, "%s: recording ended", who);
 	if (accepted)
 		say(a, "%s: %s", who, why);
-	else if (!is_port)
+	else if (!is_port && may_say_of_callers(a))
 		say(a, "sent %s away: %s", who, why);
 }
 
@@ -91,20 +107,11 @@ static void accept_one(struct agent *a, enum link_kind kind, int listener)
 	int ret = link_accept(kind, listener, a->opt.token, &fd, who, &err);
 
 	if (!ret)
-		add_conn(a, fd, false, who);
-	else if (ret != -EAGAIN)
+		add_conn(a, fd, kind == LINK_TCP ? PLACE_TCP : PLACE_VSOCK, who);
+	else if (ret != -EAGAIN && may_say_of_callers(a))
 		say(a, "%s", err.text);
 	/* It would be told again at once, and for ever. */
 	a->no_calls = a->no_calls || (ret && ret != -EAGAIN && ret != -EACCES);
-}
-
-static bool port_is_in_use(const struct agent *a)
-{
-	for (unsigned i = 0; i < CONNS_MAX; i++) {
-		if (a->conns[i] && a->conns[i]->is_port)
-			return true;
-	}
-	return false;
 }
 
 /* A device that is not there yet is waited for; anything else that is wrong is an error. */
@@ -139,7 +146,7 @@ static int open_links(struct agent *a, bool *missing, struct error *err)
 		snprintf(what, sizeof(what), "TCP %.50s", a->opt.tcp);
 		ret = opened(a, link_listen_tcp(a->opt.tcp, &a->tcp_fd, err), what, missing, err);
 	}
-	if (!ret && a->opt.port_path && a->port.fd < 0 && !port_is_in_use(a))
+	if (!ret && a->opt.port_path && a->port.fd < 0 && !a->conns[PLACE_PORT])
 		ret = opened(a, port_open(&a->port, a->opt.port_path, err),
 			     a->port_seen ? NULL : a->opt.port_path, missing, err);
 	a->port_seen = a->port_seen || a->port.fd >= 0;
@@ -216,7 +223,7 @@ static void serve(struct agent *a, const struct pollfd fds[static NR_SLOTS])
 	if (fds[SLOT_PORT].revents) {
 		fd = port_take(&a->port);
 		if (fd >= 0)
-			add_conn(a, fd, true, a->opt.port_path);
+			add_conn(a, fd, PLACE_PORT, a->opt.port_path);
 	}
 	if (a->opt.once && a->nr_done && !a->owner)
 		a->ending = true;

@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "base/now.h"
 #include "channel/holdups.h"
+#include "record/base/say_limit.h"
 #include "record/host/clocks.h"
 #include "record/steal/stolen_board.h"
 #include "record/steal/stolen_bpf.h"
@@ -24,9 +25,7 @@
 #define LISTENS_FOR_NS (15 * NS_PER_SEC)
 #define TELL_ALL_NS NS_PER_SEC
 #define RATE_SPAN_NS NS_PER_SEC
-/* A guest that comes and goes all the time fills nobody's log, and does not keep us busy. */
-#define SAID_MAX 20u
-#define SAID_SPAN_NS (10 * NS_PER_SEC)
+/* A guest that comes and goes all the time does not keep us busy. */
 #define NEW_EVERY_NS (NS_PER_SEC / 10)
 #define LOCK_FILE "/run/sonde-share.lock"
 #define VCPUS_MAX 4096u
@@ -68,8 +67,7 @@ struct stolen_share {
 	struct clock_reading first, now;
 	double hz; /* of this machine's counter */
 	int64_t told_all_ns;
-	int64_t said_since_ns;
-	unsigned said;
+	struct say_limit said;
 	struct vm_source source;
 	int lock; /* -1: none */
 };
@@ -127,18 +125,9 @@ static struct counter *counter_of(struct guest *g, uint32_t vcpu)
 
 /* ---- guests -------------------------------------------------------------------------------- */
 
-static bool may_say(struct stolen_share *s)
-{
-	if (s->now.mono - s->said_since_ns > SAID_SPAN_NS) {
-		s->said_since_ns = s->now.mono;
-		s->said = 0;
-	}
-	return s->said++ < SAID_MAX;
-}
-
 static void notice(struct stolen_share *s, const char *text)
 {
-	if (s->options.notice && may_say(s))
+	if (s->options.notice && may_say(&s->said, s->now.mono))
 		s->options.notice(text, s->options.data);
 }
 
@@ -151,7 +140,7 @@ static void say(struct stolen_share *s, const struct guest *g, bool ended)
 		.ended = ended,
 	};
 
-	if (s->options.guest && may_say(s))
+	if (s->options.guest && may_say(&s->said, s->now.mono))
 		s->options.guest(&shown, s->options.data);
 }
 

@@ -89,15 +89,15 @@ class Place:
                 process.wait()
         self.dir.cleanup()
 
-    def agent(self, name, *options, port=None, token=None, **settings):
-        return Agent(self, name, options, port or free_port(), token or self.token, settings)
+    def agent(self, name, *options, port=None, token=None, held=(), **settings):
+        return Agent(self, name, options, port or free_port(), token or self.token, held, settings)
 
     def gather(self, out, *guests, token=None, timeout=TIMEOUT_MS, **settings):
         return Gather(self, self.path / out, guests, token or self.token, timeout, settings)
 
 
 class Agent:
-    def __init__(self, place, name, options, port, token, settings):
+    def __init__(self, place, name, options, port, token, held, settings):
         self.name, self.port = name, port
         self.mark = place.path / f"{name}.tracing"
         self.log = place.path / f"{name}.log"
@@ -107,7 +107,7 @@ class Agent:
             options = ("--tcp", str(port), "--token-file", token, *options)
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(
-                [AGENT, *map(str, options)], stderr=log,
+                [AGENT, *map(str, options)], stderr=log, pass_fds=held,
                 env={**os.environ, "FAKE_MARK": str(self.mark), **env})
         place.started.append(self.process)
         if "--tcp" in options:

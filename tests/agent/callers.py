@@ -102,6 +102,15 @@ def many_at_once(place):
     still_serves(place, a)
 
 
+def those_who_hang_up_fill_no_log(place):
+    """As often as they like: no more than 20 lines in 10 s."""
+    a = place.agent("a", pages=10)
+    for _ in range(100):
+        socket.create_connection(("127.0.0.1", a.port)).close()
+    still_serves(place, a)
+    check(0 < a.said().count("sent ") <= 40, a.said())  # a slow machine takes longer
+
+
 def a_busy_agent_keeps_sending_them_away(place):
     """While it records."""
     a = place.agent("a", pause_us=300)
@@ -165,11 +174,12 @@ def told_to_end_while_it_is_asked(place):
 
 def no_descriptor_is_left(place):
     """Who calls then is taken later; the agent waits meanwhile, and does not try all the time."""
-    a = place.agent("a", pages=10)
-    # All that poll() needs, and one less than a full house and one more caller.
+    held = [os.dup(0) for _ in range(9)]
+    a = place.agent("a", held=held, pages=10)
+    # All that poll() needs; with what it was given, one less than a full house and one more caller.
     soft, hard = resource.prlimit(a.process.pid, resource.RLIMIT_NOFILE)
     check(soft == hard, "the agent has not raised its limit")
-    resource.prlimit(a.process.pid, resource.RLIMIT_NOFILE, (13, hard))
+    resource.prlimit(a.process.pid, resource.RLIMIT_NOFILE, (22, hard))
     idle = [socket.create_connection(("127.0.0.1", a.port)) for _ in range(12)]
     wait_until(lambda: "cannot take a call now" in a.said(), "it says so")
     before = cpu_ticks(a)
@@ -178,11 +188,13 @@ def no_descriptor_is_left(place):
     check(a.said().count("cannot take a call now") < 6, a.said())
     for s in idle:
         s.close()
+    for fd in held:
+        os.close(fd)
     resource.prlimit(a.process.pid, resource.RLIMIT_NOFILE, (hard, hard))
     still_serves(place, a)
 
 
 if __name__ == "__main__":
     run_tests([garbage, wrong_proofs, orders_before_the_proof, frames_that_break_rules,
-               many_at_once, a_busy_agent_keeps_sending_them_away, versions,
+               many_at_once, those_who_hang_up_fill_no_log, a_busy_agent_keeps_sending_them_away, versions,
                a_silent_caller_in_a_recording, told_to_end_while_it_is_asked, no_descriptor_is_left])

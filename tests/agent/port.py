@@ -5,11 +5,13 @@
 import os
 import pty
 import select
+import signal
 import socket
 import threading
+import time
 import tty
 
-from agents import KILL, check, run_tests, wait_until
+from agents import KILL, check, free_port, run_tests, wait_until
 
 
 class Port(threading.Thread):
@@ -78,6 +80,24 @@ def the_first_caller_dies(place):
     wait_until(lambda: not a.is_tracing(), "it stops tracing")
 
 
+def silent_callers_elsewhere(place):
+    """However many there are on TCP, the port keeps its place, also when it is opened anew."""
+    port = Port(place)
+    tcp = free_port()
+    a = place.agent("a", "--virtio", port.device, "--tcp", tcp, "--token-file", place.token, pages=10)
+    place.gather("run0", port, timeout=8000).begin(1, 1).end()
+    idle = [socket.create_connection(("127.0.0.1", tcp)) for _ in range(12)]
+    a.signal(signal.SIGSTOP)  # the port ends, and others call: both at once
+    idle += [socket.create_connection(("127.0.0.1", tcp)) for _ in range(4)]
+    g = place.gather("run1", port, timeout=4000)
+    time.sleep(0.5)
+    a.signal(signal.SIGCONT)
+    g.begin(1, 1)
+    g.check_whole(g.end()["a"], pages=10)
+    for s in idle:
+        s.close()
+
+
 def nobody_answers(place):
     """The guest has the device, and no agent."""
     port = Port(place)
@@ -87,4 +107,4 @@ def nobody_answers(place):
 
 
 if __name__ == "__main__":
-    run_tests([a_recording, the_first_caller_dies, nobody_answers])
+    run_tests([a_recording, the_first_caller_dies, silent_callers_elsewhere, nobody_answers])
