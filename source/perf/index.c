@@ -81,7 +81,7 @@ static int take(struct walk *w, struct perf_cpu *c, uint64_t at, uint64_t next, 
 			.offset_bytes = at,
 			.min = UINT64_MAX,
 			.before = c->max,
-			.gap = (c->nr || c->dropped) && c->holes != w->x->holes,
+			.gap = c->holes != w->x->holes,
 		};
 		w->x->nr_cpus += !c->nr;
 		c->nr++;
@@ -211,7 +211,6 @@ static void drop_later(struct walk *w, struct perf_cpu *c, uint64_t time)
 	const struct perf_block *last = c->nr ? &c->blocks[c->nr - 1] : NULL;
 
 	perf_order_restart(&c->order, time);
-	c->dropped = true;
 	while (c->nr && (last->max > time || last->before > time)) {
 		w->astray += last->nr;
 		last--;
@@ -610,7 +609,7 @@ static void judge_begins(struct walk *w)
 		c->nr--;
 		memmove(c->blocks, c->blocks + 1, c->nr * sizeof(*c->blocks));
 		c->blocks[0].before = 0;
-		c->blocks[0].gap = c->dropped;
+		c->blocks[0].gap |= one.gap;
 		w->astray++;
 		hole(w);
 	}

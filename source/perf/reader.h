@@ -132,7 +132,6 @@ struct perf_cpu {
 		struct perf_order order;
 	} before;
 	uint64_t copied; /* the record that the next one may be a copy of; 0 none */
-	bool dropped;	 /* records that were taken */
 	uint32_t copies_sought;
 	uint32_t far_behind; /* samples in a row, in order, that are far behind what was before the
 				last hole */

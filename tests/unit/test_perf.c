@@ -584,6 +584,33 @@ static void damaged_bytes_are_a_gap_on_every_cpu(void **state)
 	close_opened(o);
 }
 
+/* A CPU whose first record is behind a hole may have had some in it; one that began before has its own
+ * gap. */
+static void a_cpu_that_begins_behind_a_hole_lacks_its_beginning(void **state)
+{
+	(void)state;
+	for (unsigned damaged = 0; damaged < 2; damaged++) {
+		struct buf b = {0};
+		struct opened *o;
+		size_t at;
+
+		for (unsigned i = 0; i < 3; i++)
+			perf_switch(&b, 0, 1000 + 100 * i, 0, 7, "seven");
+		at = b.len;
+		perf_switch(&b, 1, 1300, 0, 9, "nine");
+		memset(b.data + at, 0, damaged ? 40 : 0);
+		for (unsigned i = 0; i < 3; i++) {
+			perf_switch(&b, 0, 1400 + 100 * i, 0, 7, "seven");
+			perf_switch(&b, 1, 1450 + 100 * i, 0, 9, "nine");
+		}
+		o = opened(&plain, &b);
+		assert_int_equal(o->trace->streams[0].start, START_NOT_TOLD);
+		assert_int_equal(o->trace->streams[1].start,
+				 damaged ? START_MISSING : START_NOT_TOLD);
+		close_opened(o);
+	}
+}
+
 /* What is behind an AUXTRACE is longer than it was, and leads to where another record begins. */
 static void a_length_that_leads_over_records_is_a_gap(void **state)
 {
@@ -1451,6 +1478,7 @@ int main(void)
 		cmocka_unit_test(a_thread_that_is_not_its_records_is_a_gap),
 		cmocka_unit_test(events_lost_at_the_end_are_told),
 		cmocka_unit_test(damaged_bytes_are_a_gap_on_every_cpu),
+		cmocka_unit_test(a_cpu_that_begins_behind_a_hole_lacks_its_beginning),
 		cmocka_unit_test(a_length_that_leads_over_records_is_a_gap),
 		cmocka_unit_test(a_sample_that_looks_like_another_record_is_a_gap),
 		cmocka_unit_test(a_record_longer_than_its_kind_is_a_gap),
