@@ -156,6 +156,26 @@ static bool is_mostly_unreadable(const struct trace *t)
 	return t->loss.bytes_skipped > size_of(t) / 2;
 }
 
+/* The first CPU of which a trace has no events; -1: there is none, or streams do not say of which they are. */
+static int cpu_without_events(const struct trace *t)
+{
+	uint64_t there[TRACE_CPUS_MAX / 64] = {0};
+
+	for (unsigned i = 0; i < t->nr_streams; i++) {
+		int cpu = t->streams[i].cpu;
+
+		if (cpu < 0 || cpu >= TRACE_CPUS_MAX)
+			return -1;
+		if (t->streams[i].nr_packets)
+			there[cpu / 64] |= UINT64_C(1) << cpu % 64;
+	}
+	for (unsigned cpu = 0; cpu < t->nr_cpus && cpu < TRACE_CPUS_MAX; cpu++) {
+		if (!(there[cpu / 64] >> cpu % 64 & 1))
+			return (int)cpu;
+	}
+	return -1;
+}
+
 /* L0 saw it run, in a VM that has no trace: its place is known, and ... */
 static void explain_between(const struct candidate *c, const struct candidate *l0,
 			    struct topology_apart *out)
@@ -197,6 +217,28 @@ static void explain_stranger(const struct candidate *c, const struct candidate *
 		"about %s %s that one. Analyse it apart",
 		l0->name, unit_length(length, apart < 0 ? -apart : apart, true),
 		apart < 0 ? "before" : "after");
+}
+
+static void explain_unrelated(const struct candidate *c, const struct candidate *l0,
+			      struct topology_apart *out)
+{
+	int cpu = cpu_without_events(l0->sample->trace);
+
+	if (cpu >= 0)
+		snprintf(out->why, sizeof(out->why),
+			 "nothing in the traces relates it to %.40s, whose trace has no events of "
+			 "CPU %d: it may have run there. Look for that part of the trace, or "
+			 "record again",
+			 l0->name, cpu);
+	else
+		snprintf(out->why, sizeof(out->why),
+			 "nothing in the traces relates it to %.40s%s. Analyse it apart, or add "
+			 "the trace of the host of both. --parent can say what it runs in, but "
+			 "nothing bounds its clock then",
+			 l0->name,
+			 size_of(c->sample->trace) < size_of(l0->sample->trace)
+				 ? ", which is larger"
+				 : "");
 }
 
 static void explain(struct candidate *list, unsigned nr, unsigned i, int root, unsigned l0,
@@ -248,14 +290,7 @@ static void explain(struct candidate *list, unsigned nr, unsigned i, int root, u
 	else if (wall_apart(c->sample, list[l0].sample))
 		explain_stranger(c, &list[l0], out);
 	else
-		snprintf(out->why, sizeof(out->why),
-			 "nothing in the traces relates it to %.40s%s. Analyse it apart, or add "
-			 "the trace of the host of both. --parent can say what it runs in, but "
-			 "nothing bounds its clock then",
-			 list[l0].name,
-			 size_of(c->sample->trace) < size_of(list[l0].sample->trace)
-				 ? ", which is larger"
-				 : "");
+		explain_unrelated(c, &list[l0], out);
 }
 
 int trees_order(struct candidate *list, unsigned nr, unsigned *order, struct topology_apart *apart,

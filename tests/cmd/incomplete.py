@@ -394,6 +394,7 @@ def check_lower_bounds(scratch, whole):
         lib.check({vcpu for vcpu, row in rows.items() if row["note"]} == steals, rows)
         lib.check(all(re.fullmatch(r"at least: [\d.]+ m?s are not known", rows[vcpu]["note"]) for vcpu in steals), rows)
         check_beside(history, steals)
+    lib.check("host0, whose trace has no events of CPU 1: it may have run there" in table(history, "left_out")[0]["reason"], "vm-b ran there")
     lib.check(rows["vm-a/0"]["steal"] == 0 and rows["vm-a/0"]["note"] == f"at least: {rows['vm-a/0']['unknown'] / 1e6:.1f} ms are not known", rows)
     for name in ("hypervisor", "vcpu_time", "vcpu_state", "vms", "exit_reason"):
         lib.check(not any(row["note"] for row in table(whole, name)), f"{name} of the whole run")
