@@ -10,36 +10,37 @@
 
 /* ---- per exit reason ----------------------------------------------------------------------- */
 
-/* What all of the VM's costs leave out, these do, too. */
-static const char *note_of(struct sonde_rows *out, const struct sonde_rows *costs, int64_t vm)
+/* What all of a VM's costs leave out, these do, too.  By machine, in @out's memory; NULL without any
+ * more of that. */
+static const char **cost_notes(struct sonde_rows *out, struct sonde_history *history,
+			       const struct sonde_rows *costs)
 {
-	for (size_t row = 0; row < sonde_rows_nr(costs); row++) {
-		const char *note;
+	size_t nr = (size_t)sonde_nr_machines(history);
+	const char **notes = calloc(nr + 1, sizeof(*notes));
 
-		if (rows_named(costs, row, "vm").i != vm)
+	for (size_t row = 0; notes && row < sonde_rows_nr(costs); row++) {
+		int64_t vm = rows_named(costs, row, "vm").i;
+
+		if (vm < 0 || (uint64_t)vm >= nr)
 			continue;
-		note = arena_strdup(&out->arena, rows_named(costs, row, "note").s);
-		out->no_memory |= !note;
-		return note ? note : "";
+		notes[vm] = arena_strdup(&out->arena, rows_named(costs, row, "note").s);
+		out->no_memory |= !notes[vm];
 	}
-	return "";
+	return notes;
 }
 
-static int find_exit_reasons(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
-			     ns_t end, struct error *err)
+static int list_exit_reasons(struct sonde_rows *out, struct sonde_history *history,
+			     const char **notes, ns_t begin, ns_t end, struct error *err)
 {
 	const struct hypervisor_work *work;
-	struct sonde_rows *costs;
-	int ret = table_rows(&costs, history, &hypervisor_table, begin, end, err);
+	int ret = hypervisor_work_get(&work, history, begin, end, err);
 
-	if (ret)
-		return ret;
-	ret = hypervisor_work_get(&work, history, begin, end, err);
 	for (size_t i = 0; !ret && i < work->exits.nr; i++) {
 		const struct hypervisor_exits *e = keyed_sum_at(&work->exits, i);
 		const int64_t *key = keyed_cells(&work->exits, i);
+		int64_t vm = key[HYPERVISOR_VM];
 		union sonde_cell row[] = {
-			cell_int(key[HYPERVISOR_VM]),
+			cell_int(vm),
 			cell_int(key[HYPERVISOR_BY]),
 			cell_int(key[HYPERVISOR_REASON]),
 			cell_str(e->name),
@@ -48,13 +49,29 @@ static int find_exit_reasons(struct sonde_rows *out, struct sonde_history *histo
 			cell_int(e->time_ns),
 			cell_int(e->count ? e->time_ns / (ns_t)e->count : -1),
 			cell_int(e->longest_ns),
-			cell_str(note_of(out, costs, key[HYPERVISOR_VM])),
+			cell_str(vm >= 0 && notes[vm] ? notes[vm] : ""),
 		};
 
 		rows_add(out, row);
 	}
-	sonde_rows_free(costs);
 	rows_sort(out, "total");
+	return ret;
+}
+
+static int find_exit_reasons(struct sonde_rows *out, struct sonde_history *history, ns_t begin,
+			     ns_t end, struct error *err)
+{
+	struct sonde_rows *costs;
+	const char **notes;
+	int ret = table_rows(&costs, history, &hypervisor_table, begin, end, err);
+
+	if (ret)
+		return ret;
+	notes = cost_notes(out, history, costs);
+	ret = notes ? list_exit_reasons(out, history, notes, begin, end, err)
+		    : fail(err, -ENOMEM, "out of memory");
+	free(notes);
+	sonde_rows_free(costs);
 	return ret;
 }
 
