@@ -32,7 +32,8 @@ static int check_output(const char *path, struct error *err)
 		return 0;
 	if (S_ISDIR(st.st_mode))
 		return fail(err, -EISDIR, "cannot write to %s: it is a directory", path);
-	if (!history_probe(path))
+	/* (Whoever opens a pipe waits for who writes to it.) */
+	if (!S_ISREG(st.st_mode) || !history_probe(path))
 		return fail(err, -EEXIST,
 			    "%s exists and is no history: it is not overwritten; remove it or "
 			    "choose another name",

@@ -3,6 +3,7 @@
 /* Traces at or under a path. */
 #include "libsonde/inputs/find.h"
 #include "libsonde/inputs/not_trace.h"
+#include "base/map.h"
 #include "query/query.h"
 #include "source/trace.h"
 #include "sonde/analyze.h"
@@ -17,11 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEPTH_MAX 16 /* of directories: enough for any layout, and ends loops of links */
+#define DEPTH_MAX 16 /* of directories: enough for any layout */
 
 struct found {
 	char **list; /* owned, each owned */
 	unsigned nr;
+	struct map linked; /* directories that links led to, by number: each is looked at once */
 	const struct find_watcher *watcher;
 	char *doubted; /* owned: the first file that looks like a trace and is none; NULL none yet */
 	char doubt[PATH_MAX + 256]; /* ... what is to be said of it */
@@ -201,11 +203,12 @@ static bool has_ctf_metadata(const char *dir)
 
 /* ---- the search ---------------------------------------------------------------------------- */
 
-static int search(struct found *f, const char *path, unsigned depth);
+static int search(struct found *f, const char *path, unsigned depth, bool linked);
 
 /* What is in @dir, whose path is @path.  @told: it is known for a trace, so that its streams need no
  * word. */
-static int search_dir(struct found *f, const char *path, DIR *dir, bool told, unsigned depth)
+static int search_dir(struct found *f, const char *path, DIR *dir, bool told, unsigned depth,
+		      bool linked)
 {
 	struct dirent *entry;
 	bool seen_stream = told;
@@ -224,13 +227,13 @@ static int search_dir(struct found *f, const char *path, DIR *dir, bool told, un
 			seen_stream = true;
 			suspect_dir(f, path, entry->d_name);
 		}
-		ret = search(f, below, depth + 1);
+		ret = search(f, below, depth + 1, linked);
 		free(below);
 	}
 	return ret;
 }
 
-static int search_below(struct found *f, const char *path, bool told, unsigned depth)
+static int search_below(struct found *f, const char *path, bool told, unsigned depth, bool linked)
 {
 	DIR *dir = opendir(path);
 	int ret;
@@ -239,27 +242,53 @@ static int search_below(struct found *f, const char *path, bool told, unsigned d
 		suspect(f, path, "%s cannot be read: %s; it is left out", path, strerror(errno));
 		return 0;
 	}
-	ret = search_dir(f, path, dir, told, depth);
+	ret = search_dir(f, path, dir, told, depth, linked);
 	closedir(dir);
 	return ret;
 }
 
 /* A folder is a CTF trace by the name of one file in it: a stray one must not hide other traces. */
-static int add_probed(struct found *f, const char *path, bool is_dir, unsigned depth)
+static int add_probed(struct found *f, const char *path, bool is_dir, unsigned depth, bool linked)
 {
 	int ret = add(f, path);
 
-	return ret || !is_dir || has_ctf_metadata(path) ? ret : search_below(f, path, true, depth);
+	return ret || !is_dir || has_ctf_metadata(path)
+		       ? ret
+		       : search_below(f, path, true, depth, linked);
 }
 
-static int search(struct found *f, const char *path, unsigned depth)
+/* Without links directories are a tree; with them, paths without end.  1: the directory, which a link
+ * led to, has been looked at; -ENOMEM. */
+static int led_there_again(struct found *f, const char *path)
+{
+	struct stat st;
+	uint64_t key;
+
+	if (stat(path, &st))
+		return 0;
+	key = (uint64_t)st.st_ino ^ (uint64_t)st.st_dev << 40;
+	return map_get(&f->linked, key) ? 1 : map_put(&f->linked, key, 1);
+}
+
+static bool is_link(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISLNK(st.st_mode);
+}
+
+static int search(struct found *f, const char *path, unsigned depth, bool linked)
 {
 	bool is_dir;
+	int ret;
 
 	if (depth > DEPTH_MAX || !is_regular_or_dir(path, &is_dir))
 		return 0;
+	linked = is_dir && (linked || (depth && is_link(path)));
+	if (linked && (ret = led_there_again(f, path)))
+		return ret < 0 ? ret : 0;
 	if (trace_probe(path))
-		return add_probed(f, path, is_dir, depth);
+		return add_probed(f, path, is_dir, depth, linked);
 	if (!is_dir) {
 		suspect_file(f, path);
 		return 0;
@@ -268,7 +297,7 @@ static int search(struct found *f, const char *path, unsigned depth)
 		suspect_unfinished(f, path);
 		return 0;
 	}
-	return search_below(f, path, false, depth);
+	return search_below(f, path, false, depth, linked);
 }
 
 static int by_name(const void *a, const void *b)
@@ -306,7 +335,7 @@ int find_traces(const char *path, const struct find_watcher *watcher, char ***ou
 	*out = NULL;
 	if (stat(path, &st))
 		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
-	ret = search(&f, path, 0);
+	ret = search(&f, path, 0, false);
 	if (!ret && !f.nr)
 		ret = nothing_found(&f, path, S_ISDIR(st.st_mode), err);
 	else if (f.doubted && watcher)
@@ -322,6 +351,7 @@ int find_traces(const char *path, const struct find_watcher *watcher, char ***ou
 	for (unsigned i = 0; i < f.nr; i++)
 		free(f.list[i]);
 	free(f.list);
+	map_release(&f.linked);
 	free(f.doubted);
 	return ret ? ret : (int)f.nr;
 }

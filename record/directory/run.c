@@ -397,8 +397,10 @@ void run_abandon(struct run *run)
 /* @known: there was one. */
 static int load_manifest(const char *path, int dir, json_t **out, bool *known, struct error *err)
 {
-	int fd = openat(dir, MANIFEST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	json_t *root = fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
+	int fd = openat(dir, MANIFEST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	bool regular = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode);
+	json_t *root = regular ? json_loadfd(fd, 0, NULL) : NULL;
 	json_int_t version = json_integer_value(json_object_get(root, "version"));
 
 	if (fd >= 0)

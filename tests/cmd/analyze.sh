@@ -248,3 +248,19 @@ ln -s n.sonde "$scratch/link.sonde"
 run 0 "$sonde" analyze -q samples/ftrace -o "$scratch/link.sonde"
 [ -L "$scratch/link.sonde" ] || fail "the link was replaced"
 [ "$(sha256sum <"$scratch/n.sonde")" != "$sum" ] || fail "the link was not followed"
+
+# Links that lead around are followed once: three of them are more paths than anybody can walk.
+mkdir "$scratch/around"
+cp samples/marks/host0.dat "$scratch/around"
+for link in a b c; do ln -s . "$scratch/around/$link"; done
+run 0 timeout 20 "$sonde" analyze "$scratch/around" -o "$scratch/around.sonde"
+says err "are the same trace; the first is used"
+
+# A pipe is no history, and nobody waits for who would write to it.
+mkfifo "$scratch/pipe.sonde"
+run 1 timeout 20 "$sonde" analyze samples/marks -o "$scratch/pipe.sonde"
+says err "pipe.sonde exists and is no history"
+mkdir "$scratch/piped"
+mkfifo "$scratch/piped/run.json"
+run 1 timeout 20 "$sonde" record --recover "$scratch/piped"
+says err "is no recording: it has no run.json"
