@@ -20,7 +20,7 @@
 struct place {
 	char tracing[256]; /* "" = no tracefs */
 	bool root;
-	bool kvm; /* its events are there */
+	bool kvm; /* it is there, with its events */
 };
 
 static void say(struct check_row *row, enum check_state state, const char *what, const char *mend)
@@ -98,10 +98,10 @@ static void check_kvm(struct check_row *row, struct place *p)
 	int dir = open_events(p);
 	bool device = !access("/dev/kvm", F_OK);
 
-	p->kvm = dir >= 0 && !faccessat(dir, "kvm/kvm_exit", F_OK, 0);
+	p->kvm = device && dir >= 0 && !faccessat(dir, "kvm/kvm_exit", F_OK, 0);
 	if (dir >= 0)
 		close(dir);
-	if (p->kvm && device)
+	if (p->kvm)
 		say(row, CHECK_GOOD, "there, with its events", "");
 	else if (device && dir < 0)
 		say(row, CHECK_MISSING, "/dev/kvm is there; its events are " UNKNOWN,
