@@ -426,6 +426,21 @@ static int find_inside(struct coincidence *fit, const struct sample *guest,
 	return nested < 0 ? nested : COINCIDE_NONE;
 }
 
+/* Whose hypercalls the thread made is known: its guest is that kernel, and no other that happens to fit. */
+static bool runs_another(const struct candidate *list, unsigned nr, unsigned i, unsigned k,
+			 int32_t tid)
+{
+	for (unsigned j = 0; j < nr; j++) {
+		const struct pair_guest other = {.sample = list[j].sample};
+
+		if (j != i && list[j].parent == (int)k && list[j].nr_pairs &&
+		    !kin_share_clock(list[i].kin, i, j) &&
+		    pairs_thread(list[k].calls, &other) == tid)
+			return true;
+	}
+	return false;
+}
+
 /* Tries whether @i's activity lies inside that of a vCPU of @k. */
 static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned k,
 		      struct problems *problems, struct stop *stop)
@@ -441,6 +456,10 @@ static int try_inside(struct candidate *list, unsigned nr, unsigned i, unsigned 
 	ret = find_inside(&fit, list[i].sample, list[k].sample, &o);
 	if (ret != COINCIDE_FOUND)
 		return ret < 0 ? ret : 0;
+	if (runs_another(list, nr, i, k, fit.tid)) {
+		clock_model_release(&fit.model);
+		return 0;
+	}
 	/* An L2's activity lies inside L0's stays too: the deepest host is the parent. */
 	if (list[i].parent >= 0 && !list[i].told && !list[i].proven) {
 		deeper = (int)depth_of(list, nr, k) -

@@ -36,7 +36,7 @@ NOT_EVIDENT = {"pages, not said nor counted", "records removed, not said", "page
 # A cut may leave nothing that can be told; all else is to be analysed.
 MAY_REFUSE = ["the traces hold no event that says what a CPU does", "holds no events"]
 # Cuts that found something once.
-FOUND_ONCE = {"lttng": [100560, 101410, 1003070, 10001074, 10003264], "ftrace": [101826, 97000100, 97002514, 97002549], "boot": [103487, 120007, 5200377],
+FOUND_ONCE = {"lttng": [100560, 101410, 1003070, 10001074, 10003264], "ftrace": [101826, 97000100, 97002514, 97002549, 400000331], "boot": [103487, 120007, 5200377],
               "marks": [55038, 100323, 111658, 120763], "perf": [120944, 91001000, 98001204]}
 # ... of what is there and says another time or stands elsewhere, and these kinds.
 FOUND_ASTRAY = {"perf": [50000216, 50000298, 50000338, 61000013, 61000060, 61000221, 61000238]}
