@@ -226,7 +226,7 @@ static void explain_unrelated(const struct candidate *c, const struct candidate 
 
 	if (cpu >= 0)
 		snprintf(out->why, sizeof(out->why),
-			 "nothing in the traces relates it to %.40s, whose trace has no events of "
+			 "nothing relates it to %.40s, whose trace has no events of "
 			 "CPU %d: it may have run there. Look for that part of the trace, or "
 			 "record again",
 			 l0->name, cpu);

@@ -102,7 +102,7 @@ static const char *fault_text(enum ctf_fault fault)
 		[CTF_EMPTY_EVENT] = "an event of no size",
 		[CTF_ZEROS] = "zeros where events should be",
 		[CTF_ASTRAY] = "events that are not of the packet's time",
-		[CTF_TORN] = "what follows this packet is damaged, and the damage may begin in it",
+		[CTF_TORN] = "the damage behind this packet may begin in it",
 		[CTF_MISPLACED] = "this packet is earlier than one in front of it",
 	};
 
