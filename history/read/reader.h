@@ -95,6 +95,11 @@ struct history {
 
 /* Looks at the part at @at: 0, or -EIO when header or (if asked for) payload are damaged. */
 int part_open(const struct mapfile *file, uint64_t at, bool verify, unsigned *kind, struct part *p);
+/* Where the part behind @p, which is at @at, begins. */
+static inline uint64_t part_behind(uint64_t at, const struct part *p)
+{
+	return at + PART_HEADER_BYTES + ((p->len_bytes + 7) & ~7ull);
+}
 
 static inline ns_t stream_begin(const struct stream *s, uint32_t i)
 {

@@ -55,7 +55,7 @@ static int walk_parts(const struct mapfile *file, struct walk *w)
 			w->nr_usable = w->nr;
 			w->end = p.end;
 		}
-		at += PART_HEADER_BYTES + ((p.len_bytes + 7) & ~7ull);
+		at = part_behind(at, &p);
 	}
 	return 0;
 }
@@ -94,7 +94,7 @@ bool history_find_index(const struct history *h, struct part *out)
 
 	while (!part_open(file, at, false, &kind, out)) {
 		last = at;
-		at += PART_HEADER_BYTES + ((out->len_bytes + 7) & ~7ull);
+		at = part_behind(at, out);
 	}
 	return last && at + TRAILER_BYTES == file->len_bytes &&
 	       !part_open(file, last, true, &kind, out) && kind == PART_INDEX;

@@ -38,7 +38,7 @@ int history_verify(const struct history *h,
 			bad(&damage, data);
 			nr++;
 		}
-		at += PART_HEADER_BYTES + ((p.len_bytes + 7) & ~7ull);
+		at = part_behind(at, &p);
 	}
 	if (h->complete && !history_trailer_is_right(h)) {
 		bad(&(struct history_damage){.offset_bytes = end,
