@@ -22,7 +22,8 @@ FILE *held_begin(const struct invocation *inv)
 	return held;
 }
 
-static void give_out(FILE *held)
+/* Whether all of it could be read again; that it was written is main()'s to see. */
+static bool give_out(FILE *held)
 {
 	char piece[1 << 16];
 	size_t n;
@@ -30,18 +31,22 @@ static void give_out(FILE *held)
 	rewind(held);
 	while ((n = fread(piece, 1, sizeof(piece), held)) && fwrite(piece, 1, n, stdout) == n)
 		;
+	return !ferror(held);
 }
 
 enum exit_code held_end(const struct invocation *inv, FILE *held, enum exit_code code)
 {
+	bool kept;
+
 	if (!held)
 		return code;
-	if (fflush(held) || ferror(held))
+	kept = !fflush(held) && !ferror(held);
+	if (kept && (code == EXIT_DONE || code == EXIT_UNSOUND))
+		kept = give_out(held);
+	if (!kept)
 		code = complain(inv, EXIT_FAILED,
 				"cannot keep the answer: %s; TMPDIR names another directory",
 				strerror(errno));
-	else if (code == EXIT_DONE || code == EXIT_UNSOUND)
-		give_out(held);
 	fclose(held);
 	return code;
 }
