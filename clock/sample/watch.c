@@ -310,6 +310,12 @@ static int note_break(struct watch *w, uint64_t time)
 	return stay_list_add(&w->silent, -1, -1, w->last, time, true);
 }
 
+/* A loss has the time of its begin, and may reach into what is read. */
+static bool is_lost_at(const struct event *e, uint64_t time)
+{
+	return e->kind == EV_LOST && (uint64_t)e->arg[2] > time;
+}
+
 static int watch_event(struct watch *w, const struct event *e)
 {
 	ticks_t from;
@@ -317,7 +323,7 @@ static int watch_event(struct watch *w, const struct event *e)
 	uint64_t *t;
 	int ret = 0;
 
-	if (e->time.v < w->from) {
+	if (e->time.v < w->from && !is_lost_at(e, w->from)) {
 		w->tid = e->kind == EV_LOST ? -1 : e->tid;
 		return 0;
 	}

@@ -1058,11 +1058,55 @@ static void a_cpu_that_is_not_there_may_have_run_any_vcpu(void **state)
 	unmake(&m);
 }
 
+/* A loss that began before what is read reaches into it: who ran then is not known there, either. */
+static void a_loss_from_before_is_one_of_what_is_read(void **state)
+{
+	const uint64_t begin = BEGIN + SECOND / 4, middle = BEGIN + SECOND / 2;
+	const uint64_t end = BEGIN + SECOND / 4 * 3;
+	const struct stay *stays;
+	struct made_stream *s;
+	struct plan plan = {0};
+	struct sample sample;
+	size_t nr, out = 0, unsure = 0;
+	struct stop stop;
+	struct made m;
+
+	(void)state;
+	make_world(&m, (struct world){.len = SECOND});
+	s = &m.streams[HOST][1];
+	for (size_t i = 0; i < s->nr; i++) {
+		bool lost = s->list[i].time.v >= begin && s->list[i].time.v < end;
+
+		if (lost && s->list[out - 1].kind == EV_LOST)
+			continue;
+		s->list[out++] = lost ? (struct event){.kind = EV_LOST,
+						       .time.v = begin,
+						       .arg = {0, (int64_t)begin, (int64_t)end}}
+				      : s->list[i];
+	}
+	s->nr = out;
+	sample = (struct sample){.trace = &m.traces[HOST]};
+	stop_init(&stop, NULL, NULL);
+	assert_int_equal(plan_whole(&plan, sample.trace), 0);
+	for (size_t i = 0; i < plan.nr; i++)
+		plan.list[i].from = middle;
+	plan_settle(&plan);
+	assert_int_equal(sample_read(&sample, &plan, 1, 1, &stop, NULL), 0);
+	stays = sample_stays(&sample, TID(0), &nr);
+	for (size_t i = 0; i < nr; i++)
+		unsure += stays[i].unsure && stays[i].begin <= middle && stays[i].end >= end;
+	assert_int_equal(unsure, 1);
+	sample_release(&sample);
+	plan_release(&plan);
+	unmake(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stays_know_whose_guest_ran),
 		cmocka_unit_test(a_cpu_that_is_not_there_may_have_run_any_vcpu),
+		cmocka_unit_test(a_loss_from_before_is_one_of_what_is_read),
 		cmocka_unit_test(one_trace_alone_is_l0),
 		cmocka_unit_test(pairs_and_containment_bound_any_steady_clock),
 		cmocka_unit_test(containment_alone_finds_parent_and_clock),
