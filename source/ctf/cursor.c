@@ -102,6 +102,7 @@ static const char *fault_text(enum ctf_fault fault)
 		[CTF_EMPTY_EVENT] = "an event of no size",
 		[CTF_ZEROS] = "zeros where events should be",
 		[CTF_ASTRAY] = "events that are not of the packet's time",
+		[CTF_STEP_BACK] = "time steps back inside a packet",
 		[CTF_TORN] = "the damage behind this packet may begin in it",
 		[CTF_MISPLACED] = "this packet is earlier than one in front of it",
 	};

@@ -10,7 +10,8 @@
  * give the rest.  What comes out never decreases within the stream, and does not depend on where a
  * cursor began: an event's time is kept between the (made monotonic) begin of its packet and that
  * of the next.  When low bits decrease, time has either wrapped or stepped back; it stepped back if
- * a wrap would put the event behind the end of its packet.
+ * a wrap would put the event behind the end of its packet.  Which of the times is wrong then nobody
+ * knows: such a packet is damaged.  Packets that overlap are another matter (source/ctf/index.c).
  */
 #include "source/ctf/cursor.h"
 
@@ -59,8 +60,8 @@ static __attribute__((noinline)) uint64_t odd_time(struct cursor *c, struct ctf_
 	    t - span >= cur->earliest)
 		t -= span;
 	cur->odd = true;
-	if ((t < cur->earliest || t > cur->latest) && !cur->fault) {
-		cur->fault = CTF_ASTRAY;
+	if ((t < now->last || t > cur->latest) && !cur->fault) {
+		cur->fault = t < now->last ? CTF_STEP_BACK : CTF_ASTRAY;
 		cur->fault_pos = pos;
 	}
 	tell_odd_time(c, cur, t < now->prev, pos);
