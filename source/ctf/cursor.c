@@ -324,13 +324,54 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	return n;
 }
 
+/* When the stream's first event that can be read was recorded; UINT64_MAX without any. */
+static uint64_t first_event_of(struct stream *s)
+{
+	uint64_t first = UINT64_MAX;
+	struct event event;
+	struct cursor c;
+
+	if (cursor_init(&c, s, 0, s->nr_packets, 0, NULL))
+		return UINT64_MAX;
+	((struct ctf_cursor *)c.buffer)->looking = true;
+	while (first == UINT64_MAX && cursor_next(&c, &event, 1))
+		first = event.kind == EV_LOST ? UINT64_MAX : event.time.v;
+	cursor_release(&c);
+	return first;
+}
+
+/*
+ * Where a loss of @begin to @end begins when nothing before it could be read: a stream's first packet
+ * has the time when its buffer was made, and tracing may have begun long after.  It begins on all
+ * CPUs at once, so nothing is missing from before the first event of all.
+ */
+static uint64_t loss_begin(struct cursor *c, struct ctf_cursor *cur, uint64_t begin, uint64_t end)
+{
+	struct trace *t = c->stream->trace;
+	uint64_t first = atomic_load(&cur->cs->trace->first_event);
+
+	if (!first) {
+		first = UINT64_MAX;
+		for (unsigned i = 0; i < t->nr_streams; i++) {
+			uint64_t event = first_event_of(&t->streams[i]);
+
+			first = event < first ? event : first;
+		}
+		atomic_store(&cur->cs->trace->first_event, first);
+	}
+	first = first < end ? first : end;
+	return first > begin ? first : begin;
+}
+
 static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
 {
 	uint64_t told = cur->packet_end;
 	uint64_t end = told ? told : cur->ceiling == UINT64_MAX ? cur->now.prev : cur->ceiling;
-	uint64_t lost = cur->damaged ? 0 : cur->discarded;
+	uint64_t lost = cur->damaged ? 0 : cur->discarded, begin = cur->now.prev;
 	bool is_cut_off;
 
+	if (cur->damaged && !cur->last && !c->packet && !cur->looking && cur->cs->trace->open)
+		begin = loss_begin(c, cur, begin, end);
 	if (cur->last)
 		cur->last_tid = ctf_last_tid(cur);
 	cur->last = NULL;
@@ -338,9 +379,9 @@ static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct even
 	c->packet++;
 	is_cut_off = c->stream->cut && c->packet == c->stream->nr_packets;
 	if (cur->damaged || cur->discarded)
-		make_lost(c, e, lost, cur->now.prev, end);
+		make_lost(c, e, lost, begin, end);
 	else if (is_cut_off)
-		make_lost(c, e, 0, end > cur->now.prev ? end : cur->now.prev, end);
+		make_lost(c, e, 0, end > begin ? end : begin, end);
 	else
 		return 0;
 	e->arg[4] = is_cut_off;

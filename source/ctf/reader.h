@@ -90,6 +90,8 @@ struct ctf_trace {
 	struct ctf_cut cut;
 	bool forget; /* large: give pages back behind the cursors */
 	bool open;   /* all settled: from now on only cursors run */
+	/* When its first event was recorded, of all streams; 0 not looked for yet. */
+	_Atomic uint64_t first_event;
 	_Atomic bool vcpu_id_seen_unsound;
 };
 

@@ -410,7 +410,7 @@ static void garbage(void **state)
 	put_packet(&b, &(struct packet_form){.begin = 400, .seq_num = 3}, 3, 0);
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(o.nr, 2 + 3 + 1 + 3);
-	assert_lost(0, 0, 100, 103);
+	assert_lost(0, 0, 103, 103); /* nothing tells that tracing began before */
 	assert_lost(1, 0, 103, 200);
 	assert_lost(5, 0, 203, 400);
 	assert_int_equal(o.trace->loss.bytes_skipped, 84 + 3 * 8 + 8 + 4096);
@@ -459,6 +459,41 @@ static void foreign_streams(void **state)
 	assert_int_equal(o.trace->problems.nr, 1);
 	assert_true(has_problem(&o, "/ch0_1 and 2 more files are of another trace"));
 	close_trace(&o);
+}
+
+/* The first packet says when its buffer was made.  What is lost of it is not from before the first
+ * event of any CPU. */
+static void first_packets_are_lost_from_the_first_event_on(void **state)
+{
+	for (unsigned damaged = 1; damaged <= 2; damaged++) {
+		static const char *const names[] = {"ch0_0", "ch0_1"};
+
+		make_dir(&o);
+		write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+		for (unsigned cpu = 0; cpu < 2; cpu++) {
+			struct packet_form form = {
+				.begin = 100 + 50 * cpu, .instance = cpu, .cpu = cpu};
+			struct bits b = {0};
+
+			put_packet(&b, &form, 200 + 50 * cpu, 0);
+			if (cpu < damaged)
+				memset(b.data + 84, 0, 60 * 8);
+			form = (struct packet_form){
+				.begin = 500, .seq_num = 1, .instance = cpu, .cpu = cpu};
+			put_packet(&b, &form, 3, 0);
+			write_bits(&o, names[cpu], &b);
+		}
+		must_open(&o);
+		assert_int_equal(o.nr, damaged == 1 ? 1 + 3 + 250 + 3 : 2 * (1 + 3));
+		if (damaged == 1)
+			assert_lost(0, 0, 150, 300);
+		else
+			assert_lost(0, 0, 300, 300);
+		if (damaged == 2)
+			assert_lost(4, 0, 400, 400);
+		close_trace(&o);
+	}
+	(void)state;
 }
 
 /* Another machine's metadata: there is no stream, and the reason is told. */
@@ -657,7 +692,7 @@ static void zeros(void **state)
 		assert_int_equal(o.nr, (back ? 0 : 9) + 1 + 3);
 		for (unsigned i = 0; i < 9 && !back; i++)
 			assert_int_equal(o.events[i].time.v, 100 + i);
-		assert_lost(back ? 0 : 9, 0, back ? 100 : 108, 400);
+		assert_lost(back ? 0 : 9, 0, back ? 400 : 108, 400);
 		assert_int_equal(o.trace->loss.unknown, 1);
 		assert_int_equal(o.trace->loss.bytes_skipped,
 				 (back ? 300 : 291) * 8 + (back ? 84 : 0));
@@ -701,7 +736,7 @@ static void content_size_lies(void **state)
 	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, 0);
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(count(&o, EV_OTHER), 3);
-	assert_lost(0, 0, 100, 103);
+	assert_lost(0, 0, 103, 103);
 	assert_int_equal(o.trace->loss.unknown, 1);
 	assert_true(has_problem(&o, "zeros where events should be"));
 	/* Reading it again tells and counts nothing twice. */
@@ -729,6 +764,8 @@ static void damage(struct bits *b, size_t at, size_t len, bool zero)
 
 static bool in_gap(uint64_t time)
 {
+	if (time < o.events[0].time.v) /* nothing is said of it */
+		return true;
 	for (unsigned i = 0; i < o.nr; i++) {
 		if (o.events[i].kind == EV_LOST && (uint64_t)o.events[i].arg[1] <= time &&
 		    ((uint64_t)o.events[i].arg[2] >= time ||
@@ -1359,6 +1396,7 @@ int main(void)
 		cmocka_unit_test(truncated_header),
 		cmocka_unit_test(garbage),
 		cmocka_unit_test(foreign_streams),
+		cmocka_unit_test(first_packets_are_lost_from_the_first_event_on),
 		cmocka_unit_test(foreign_metadata),
 		cmocka_unit_test(a_foreign_first_packet),
 		cmocka_unit_test(a_false_packet_in_a_foreign_one),
