@@ -46,7 +46,8 @@ int datfile_tail(struct buffer *out, const struct dat_tail *tail, struct error *
  *
  * -ENOENT: there is no whole head or tail, so nothing was recorded.  -ENOSPC: part of it is in
  * trace.dat.part and the rest where it was; calling again goes on from there.  -ENOTDIR: @folder is
- * a symbolic link.
+ * a symbolic link.  -EEXIST: a trace.dat is there that is not empty and does not hold what the parts
+ * do: nothing is removed.
  */
 int datfile_join(const char *folder, struct error *err);
 

@@ -416,6 +416,7 @@ static void remove_parts(struct join *j)
 	unlinkat(j->dir, "tail0", 0);
 	unlinkat(j->dir, "tail1", 0);
 	unlinkat(j->dir, "reserve", 0);
+	unlinkat(j->dir, PART, 0);
 }
 
 /* The trace is whole, and called so; once that is on the disk its parts are needed no more. */
@@ -434,12 +435,76 @@ static bool there(const struct join *j, const char *name)
 	return !faccessat(j->dir, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
+static bool is_next(struct walk *w, const void *data, size_t len_bytes)
+{
+	size_t at = w->pos;
+
+	walk_skip(w, len_bytes);
+	return !w->bad && !memcmp(w->data + at, data, len_bytes);
+}
+
+/* True when @whole is what these parts make: the same front, and each piece that is still here. */
+static bool is_made_of(struct join *j, const struct mapfile *whole)
+{
+	struct walk w = {.data = whole->data, .len_bytes = whole->len_bytes};
+	const uint8_t *tail = j->tail.data;
+	uint64_t nr_cpus;
+
+	if (!is_next(&w, j->head.data, j->head_bytes) || !is_next(&w, tail, j->cpus_at))
+		return false;
+	nr_cpus = walk_number(&w, 4);
+	if (nr_cpus < j->nr_pieces ||
+	    !is_next(&w, tail + j->cpus_at + 4, j->tail_bytes - j->cpus_at - 4) ||
+	    !is_next(&w, "flyrecord", sizeof("flyrecord")))
+		return false;
+	for (unsigned i = 0; i < j->nr_pieces; i++) {
+		uint64_t begin = walk_number(&w, 8), len = walk_number(&w, 8);
+
+		if (w.bad || begin > whole->len_bytes || len > whole->len_bytes - begin ||
+		    (j->pieces[i].fd >= 0 && len != j->pieces[i].len_bytes))
+			return false;
+	}
+	return true;
+}
+
+/* The parts may be the only copy: a trace.dat that something else made, or that was cut since, is no
+ * reason to remove them, and is not written over. */
+static int expect_joined(struct join *j)
+{
+	struct mapfile whole = {0};
+	int ret = open_tables(j);
+
+	if (!ret)
+		ret = lay_out(j);
+	if (!ret && map_part(j, &whole, WHOLE))
+		ret = -EEXIST;
+	if (!ret && !is_made_of(j, &whole))
+		ret = -EEXIST;
+	mapfile_release(&whole);
+	return ret == -EEXIST ? fail(j->err, ret,
+				     "%s/" WHOLE " is not what the parts beside it make: "
+				     "move it away, then they can be joined",
+				     j->folder)
+			      : ret;
+}
+
+/* True when something is there that an earlier join may have made; nothing is lost with an empty file. */
+static bool has_whole(const struct join *j)
+{
+	struct stat st;
+
+	return !fstatat(j->dir, WHOLE, &st, AT_SYMLINK_NOFOLLOW) &&
+	       (!S_ISREG(st.st_mode) || st.st_size);
+}
+
 static int join(struct join *j)
 {
 	int ret;
 
-	if (there(j, WHOLE) && !there(j, PART))
-		return clean_up(j); /* joined before */
+	if (has_whole(j)) {
+		ret = expect_joined(j);
+		return ret ? ret : clean_up(j);
+	}
 	ret = open_tables(j);
 	if (!ret)
 		ret = lay_out(j);

@@ -355,6 +355,57 @@ static void joining_goes_on(void **state)
 	check_whole(state, 2);
 }
 
+static void expect_refused(void **state, const char *what)
+{
+	struct error err = {0};
+
+	assert_int_equal(datfile_join(*state, &err), -EEXIST);
+	if (!strstr(err.text, "trace.dat is not what the parts beside it make")) {
+		print_error("%s: %s\n", what, err.text);
+		assert_true(false);
+	}
+	assert_true(is_there(in(state, "head")));
+	assert_true(is_there(in(state, "tail0")));
+	assert_true(is_there(in(state, "cpu0.raw")));
+	assert_true(is_there(in(state, "cpu1.raw")));
+}
+
+/* The parts may be the only copy: they go only when the trace.dat beside them holds them all. */
+static void another_trace_is_no_copy_of_the_parts(void **state)
+{
+	struct buffer whole;
+
+	make_parts(state);
+	assert_int_equal(datfile_join(*state, NULL), 0);
+	whole = read_all(in(state, "trace.dat"));
+
+	make_parts(state);
+	for (size_t cut = 1; cut < whole.len_bytes; cut += cut < 600 ? 7 : PAGE / 2) {
+		put_file(in(state, "trace.dat"), whole.data, cut);
+		expect_refused(state, "cut");
+	}
+	whole.data[3] ^= 1;
+	put_file(in(state, "trace.dat"), whole.data, whole.len_bytes);
+	expect_refused(state, "another head");
+	whole.data[3] ^= 1;
+	put_file(in(state, "trace.dat"), whole.data, whole.len_bytes);
+	put_pages(in(state, "cpu1.raw"), 3, 'k', 0);
+	expect_refused(state, "a longer part");
+	make_parts(state);
+	put_pages(in(state, "cpu5.raw"), 1, 'x', 0);
+	expect_refused(state, "another CPU");
+	unlink(in(state, "cpu5.raw"));
+
+	unlink(in(state, "trace.dat"));
+	assert_int_equal(symlink("nowhere", in(state, "trace.dat")), 0);
+	expect_refused(state, "a link to nothing");
+	unlink(in(state, "trace.dat"));
+	put_file(in(state, "trace.dat"), "", 0); /* with which nothing is lost */
+	assert_int_equal(datfile_join(*state, NULL), 0);
+	check_whole(state, 2);
+	buffer_release(&whole);
+}
+
 /* ---- the folder ---- */
 
 static void folder_names_its_files(void **state)
@@ -506,6 +557,7 @@ int main(void)
 		TEST(tails),
 		TEST(rates_are_signed),
 		TEST(damaged_tables),
+		TEST(another_trace_is_no_copy_of_the_parts),
 		TEST(joining_goes_on),
 		TEST(folder_names_its_files),
 		TEST(folder_refuses_names),
