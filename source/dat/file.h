@@ -28,6 +28,8 @@ struct dat_cpu {
 	int cpu;
 	uint64_t offset_bytes; /* of its pages (or chunk count) in the file */
 	uint64_t len_bytes;    /* in the file */
+	bool found;	       /* not where the file says, but where its pages are */
+	bool disputed;	       /* not all of that is its own: bytes of it are missing */
 	bool has_stats;	       /* trace-cmd stored the kernel's counters ... */
 	uint64_t stat_lost;    /* ... which say that so many events were lost ... */
 	uint64_t stat_kept;    /* ... and so many were not ... */

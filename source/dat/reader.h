@@ -19,6 +19,7 @@
  *	events.h types.c   all event types, and their decoding plans
  *	stream.c           streams and their packets
  *	shifted.c          where streams are when bytes in front of them are missing
+ *	claims.c           bytes that two CPUs claim, CPUs that are listed twice
  *	page.h page.c      one page: does it hold together?
  *	far.c              pages whose times are far from all others
  *	counts.c           what the recorder counted, held against what there is; what an excerpt is
@@ -97,6 +98,9 @@ int dat_find_far(struct dat *d);
 
 /* Puts right where CPUs' data is in a file of which bytes in front of it are missing. */
 void dat_find_shifted(struct dat *d);
+
+/* Takes from CPUs what the file lists for two of them.  0 or -ENOMEM. */
+int dat_settle_claims(struct dat *d);
 
 /* Reads the chunk header at *pos, moves *pos behind the chunk.  False when there is none before
  * @end: *pos is then @end. */

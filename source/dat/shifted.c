@@ -82,6 +82,7 @@ void dat_find_shifted(struct dat *d)
 			if (missing > c->offset_bytes || !is_at(d, u, c, at))
 				continue;
 			c->offset_bytes = at;
+			c->found = true;
 			dat_problem(f, at, "%llu bytes in front of CPU %d's data are missing",
 				    (unsigned long long)missing, c->cpu);
 		}

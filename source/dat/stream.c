@@ -340,6 +340,7 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 		.trace = t, .path = t->path, .buffer = u->name, .cpu = c->cpu, .reader = ds};
 	s->cut = clamp(d, c, ds);
 	s->cut |= left_unread(d, c); /* both claim what they find */
+	s->cut |= c->disputed;
 	ret = ds->packed ? packed_packets(d, s, ds) : plain_packets(s, ds);
 	if (!ret)
 		ret = packets_look(d, s, ds);
@@ -426,7 +427,7 @@ int dat_streams_init(struct dat *d, struct error *err)
 	if (nr > STREAMS_MAX)
 		return fail(err, -EINVAL, "%s claims %zu CPU buffers", t->path, nr);
 	t->streams = calloc(nr + 1, sizeof(*t->streams));
-	if (!t->streams)
+	if (!t->streams || dat_settle_claims(d))
 		return fail(err, -ENOMEM, "out of memory opening %s", t->path);
 	t->nr_cpus = d->file.option_cpus;
 	for (unsigned i = 0; i < d->file.nr_buffers && !ret; i++)

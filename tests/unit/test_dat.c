@@ -1396,6 +1396,82 @@ static void check_missing(size_t missing)
 	free(o);
 }
 
+/* Which bytes of CPU 1's place in the table are changed, and what is left of both. */
+static void check_claim(unsigned number, uint64_t value, unsigned left, unsigned left_cut,
+			const char *problem)
+{
+	struct dat_form form = plain6;
+	struct opened *o = calloc(1, sizeof(*o));
+	struct pages cpus[2];
+	struct buf file;
+	uint8_t *table;
+	bool told = false;
+
+	two_cpus(&form, cpus);
+	dat_build(&form, cpus, 2, &file);
+	for (table = file.data; memcmp(table, "flyrecord", 10); table++)
+		;
+	table += 10;
+	set_uint(table + 8 * number, value ? value : (uint64_t)table[0] + table[1] * 256u, 8,
+		 false);
+	assert_int_equal(open_bytes(o, file.data, file.len), 0);
+	read_all(o);
+	for (unsigned i = 0; i < o->nr; i++)
+		left -= o->events[i].kind != EV_LOST;
+	assert_int_equal(left, 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(o->trace->streams[i].cut, left_cut >> i & 1);
+	for (unsigned i = 0; i < o->trace->problems.nr; i++)
+		told |= strstr(o->trace->problems.list[i].text, problem) != NULL;
+	assert_int_equal(told, left_cut != 0);
+	close_opened(o);
+	free(file.data);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
+/* Pages do not say whose they are: what a table lists for two CPUs is neither's. */
+static void bytes_that_two_cpus_claim_are_nobodys(void **state)
+{
+	static const char problem[] = "the file lists the same bytes for CPU 0 and CPU 1";
+
+	(void)state;
+	check_claim(1, 2 * BUILD_PAGE, 4, 0, problem); /* as it is */
+	check_claim(2, 0, 0, 3, problem);	       /* CPU 1 begins where CPU 0 does */
+	check_claim(1, 3 * BUILD_PAGE, 3, 3, problem); /* CPU 0 is as long as both */
+}
+
+static void a_cpu_that_is_listed_twice_is_not_believed(void **state)
+{
+	struct dat_form form = {.version = 7, .long_size = 8, .packing = "none"};
+	struct opened *o = calloc(1, sizeof(*o));
+	uint8_t entry[12] = {1}, *p;
+	struct pages cpus[2];
+	struct buf file;
+
+	(void)state;
+	two_cpus(&form, cpus);
+	dat_build(&form, cpus, 2, &file);
+	assert_int_equal(open_bytes(o, file.data, file.len), 0);
+	set_uint(entry + 4, o->trace->streams[1].packets[0].offset_bytes, 8, false);
+	close_opened(o);
+	for (p = file.data; memcmp(p, entry, sizeof(entry)); p++)
+		;
+	*p = 0;
+	assert_int_equal(open_bytes(o, file.data, file.len), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(o->trace->streams[i].nr_packets, 0);
+		assert_true(o->trace->streams[i].cut);
+	}
+	assert_non_null(strstr(o->trace->problems.list[0].text, "lists CPU 0 more than once"));
+	close_opened(o);
+	free(file.data);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
 static void data_behind_missing_bytes_is_found(void **state)
 {
 	(void)state;
@@ -2005,6 +2081,8 @@ int main(void)
 		cmocka_unit_test(a_broken_page_costs_itself_and_its_neighbours),
 		cmocka_unit_test(pages_of_zeros_are_a_gap),
 		cmocka_unit_test(damaged_pages_are_gaps),
+		cmocka_unit_test(bytes_that_two_cpus_claim_are_nobodys),
+		cmocka_unit_test(a_cpu_that_is_listed_twice_is_not_believed),
 		cmocka_unit_test(data_behind_missing_bytes_is_found),
 		cmocka_unit_test(the_last_bytes_of_a_file_are_read_safely),
 		cmocka_unit_test(a_file_cut_anywhere_is_never_silently_short),
