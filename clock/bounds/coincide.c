@@ -269,7 +269,7 @@ static uint64_t count_seen(const struct clock_model *m, const struct tick_list *
 	return seen;
 }
 
-/* 1: the guess passes, and *m is the model it leads to. */
+/* 1: the guess passes, and *m is the model it leads to.  A clock that may jump fits any stays. */
 static int test_guess(struct clock_model *m, const struct trial *t, const struct guess *g,
 		      uint64_t *seen)
 {
@@ -288,7 +288,8 @@ static int test_guess(struct clock_model *m, const struct trial *t, const struct
 	}
 	ret = tighten(m, &none, &list, t->opt, NULL);
 	*seen = ret ? 0 : count_seen(m, t->events, t->ranges);
-	if (*seen >= EVENTS_MIN && (double)m->nr_violations <= (double)*seen * OUTSIDE_SHARE_MAX &&
+	if (*seen >= EVENTS_MIN && !m->nr_breaks &&
+	    (double)m->nr_violations <= (double)*seen * OUTSIDE_SHARE_MAX &&
 	    (double)clock_bound(m, (ticks_t){x}) < FIRST_BOUND_US * t->us / 4)
 		return 1;
 	clock_model_release(m);

@@ -10,7 +10,7 @@
  * their ends give the offset of the clocks.  Most such guesses are wrong, but the right ones agree
  * with each other.  The offsets with most agreement are then put to the test of containment: with
  * the right one, every event of the CPU falls into a stay of the thread, and the bound closes in;
- * with a wrong one, events fall outside.
+ * with a wrong one, events fall outside, or the clock would have to jump to make them fit.
  */
 struct coincidence {
 	struct clock_model model; /* owned: guest ticks to host ticks */

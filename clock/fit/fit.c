@@ -496,8 +496,10 @@ int fit_constraints(struct clock_model *out, struct constraints *c, const struct
 	ret = make_stretches(&fit);
 	if (ret == 0)
 		ret = make_model(&fit, out);
-	for (unsigned i = 0; i < fit.nr; i++)
+	for (unsigned i = 0; i < fit.nr; i++) {
+		out->nr_breaks += fit.list[i].broke;
 		hull_release(&fit.list[i].hull);
+	}
 	hull_release(&fit.scratch);
 	free(fit.list);
 	return ret ? fail(err, ret, "out of memory fitting a clock") : 0;

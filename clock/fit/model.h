@@ -44,6 +44,7 @@ struct clock_model {
 	struct clock_piece *pieces; /* owned, sorted by from */
 	unsigned nr_pieces;
 	enum clock_method method;
+	unsigned nr_breaks; /* the clock jumped, or changed its rate, so often */
 	/* The evidence that it was made from, by kind. */
 	uint64_t nr_pairs;	/* hypercalls that both sides recorded */
 	uint64_t nr_readings;	/* limits by readings of clocks and cycle counters */

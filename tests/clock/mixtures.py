@@ -135,6 +135,16 @@ def apart(bench, name, given, placed, reason):
     print(f"{name}: {', '.join(given)}: {', '.join(out)} left out")
 
 
+def strangers(bench):
+    """A vCPU that is in guest mode nearly all the time is no home to every trace: that of another day fits into
+    its stays only with a clock that jumps."""
+    host = next(lib.unpacked(SAMPLES / "lab/bochs-vmx-6.1.tar.xz").glob("**/host0/trace.dat"))
+    history = bench.analyze([host, SAMPLES / "boot/vm-boot.dat"], status=LEFT_OUT)
+    tree = json.loads(lib.run(lib.SONDE, "tree", "--format", "json", history))
+    lib.check([t["name"] for t in tree["left_out"]] == ["vm-boot"], tree)
+    print("a stranger beside a busy VM: left out")
+
+
 def within_untraced(bench, name):
     """A guest of a VM without a trace is in the history, and shown where it is certain that it runs."""
     path = {t.removesuffix(".dat"): SAMPLES / name / t for t in SETS[name]}
@@ -270,6 +280,7 @@ def main():
             orders(bench, name)
         many(bench, 7)
         versions(bench)
+        strangers(bench)
         for name in SETS:
             within_untraced(bench, name)
             apart(bench, name, ["vm-b", "vm-a-n", "vm-a"], ["vm-a", "vm-a-n"], "vm-a")
