@@ -60,7 +60,7 @@ static int align_blindly(struct topology *t, struct placed *p, const struct fit_
 		&t->problems,
 		"the clock of %s is placed by %s only: nothing bounds how wrong its times are%s",
 		p->machine->name, by_wall ? "the wall clocks" : "its first event",
-		wall_apart(guest, host)
+		wall_apart(p->candidate, p->parent->candidate)
 			? ". By the wall clocks it was not recorded while its host was"
 			: "");
 	return clock_one_line(&p->machine->to_parent, piece, CLOCK_METHOD_NONE, err);

@@ -301,6 +301,7 @@ static void explain(struct placed *p, const struct relation_votes *v, const stru
 						    : "listed at the end";
 	char text[200];
 
+	p->candidate->untested = !t->tested;
 	if (t->tested)
 		snprintf(text, sizeof(text),
 			 "; its TSC offset %" PRId64 "%s, %s, agrees with %" PRIu64 " of %" PRIu64

@@ -212,7 +212,8 @@ static void parent_by_uuid(struct candidate *list, unsigned nr, unsigned i,
 	const struct declared_vm *vm = NULL;
 	int parent = PARENT_UNKNOWN;
 
-	if (who_lists(list, nr, i, &parent, &vm) != 1 || !uuid_is_of_one(list, nr, i))
+	if (who_lists(list, nr, i, &parent, &vm) != 1 || !uuid_is_of_one(list, nr, i) ||
+	    list[i].declared->of_another_time)
 		return;
 	if (is_recorded_as_other(list, i, parent, vm, problems) ||
 	    are_calls_of_other(list, i, parent, vm, problems))

@@ -39,6 +39,7 @@ struct candidate {
 	struct coincidence fit; /* owned: with that parent, when there are no pairs, or with what is
 				   around it; agreeing is 0 when there is none */
 	char evidence[MACHINE_EVIDENCE];
+	bool untested;	   /* its clock is the one that is listed, and nothing else tells of it */
 	char refuted[256]; /* why what is listed of its clock is not believed; "" it is */
 };
 

@@ -16,6 +16,7 @@
 #include "clock/reference.h"
 #include "clock/survey.h"
 #include "clock/trees.h"
+#include "clock/wall.h"
 
 /* Windows are added where the clock changed this often at most. */
 #define ROUNDS_MAX 6
@@ -408,6 +409,30 @@ static int settle_names(struct pass *p, struct search *s, struct error *err)
 	return ret;
 }
 
+/* A VM keeps its UUID from boot to boot.  Where nothing else led to its host, no event bears out its
+ * clock, and by the wall clocks the host was not recorded then, it is of another one. */
+static int settle_strangers(struct pass *p, struct search *s, struct error *err)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < p->nr; i++) {
+		const struct placed *q = &p->placed[i];
+		const struct candidate *c = q->candidate;
+
+		if (!q->parent || c->told || !c->proven || c->nr_pairs ||
+		    (q->machine->to_parent.method != CLOCK_METHOD_NONE && !c->untested) ||
+		    !wall_apart(c, q->parent->candidate))
+			continue;
+		s->declared[p->order[i]].of_another_time = true;
+		any = true;
+	}
+	if (!any)
+		return 0;
+	moments_release(&s->moments);
+	pass_release(p);
+	return find(p, s, err);
+}
+
 static bool is_listed(const struct declared *list, unsigned nr, unsigned i)
 {
 	for (unsigned k = 0; k < nr; k++) {
@@ -472,6 +497,8 @@ int topology_find(struct topology *out, const struct topology_input *in, unsigne
 	ret = read_declared(&s, err);
 	if (ret == 0)
 		ret = find(&p, &s, err);
+	if (ret == 0)
+		ret = settle_strangers(&p, &s, err);
 	if (ret == 0 && nr > 1)
 		ret = settle_names(&p, &s, err);
 	out->apart = p.t.apart;

@@ -208,13 +208,15 @@ static void keep_clock(struct candidate *c, const struct candidate *l0, struct t
 static void explain_stranger(const struct candidate *c, const struct candidate *l0,
 			     struct topology_apart *out)
 {
-	ns_t apart = wall_apart(c->sample, l0->sample);
+	ns_t apart = wall_apart(c, l0);
 	char length[UNIT_TEXT];
 
 	snprintf(
 		out->why, sizeof(out->why),
-		"nothing in the traces relates it to %.40s, and by the wall clocks it was recorded "
-		"about %s %s that one. Analyse it apart",
+		"%s relates it to %.40s, and by the wall clocks it was recorded about %s %s that one. "
+		"Analyse it apart",
+		c->declared->of_another_time ? "only its UUID, which a VM keeps,"
+					     : "nothing in the traces",
 		l0->name, unit_length(length, apart < 0 ? -apart : apart, true),
 		apart < 0 ? "before" : "after");
 }
@@ -272,6 +274,8 @@ static void explain(struct candidate *list, unsigned nr, unsigned i, int root, u
 			 "clock");
 	else if (c->around == (int)l0)
 		explain_between(c, &list[l0], out);
+	else if (c->declared->of_another_time && wall_apart(c, &list[l0]))
+		explain_stranger(c, &list[l0], out);
 	else if (c->declared->hypervisor)
 		snprintf(out->why, sizeof(out->why),
 			 "it runs in a VM, but in none of the machines of which there are traces");
@@ -287,7 +291,7 @@ static void explain(struct candidate *list, unsigned nr, unsigned i, int root, u
 			 "guests in thread%s %s: if it is one of them, add the trace of its host, "
 			 "or use --parent",
 			 list[l0].name, strchr(threads, ',') ? "s" : "", threads);
-	else if (wall_apart(c->sample, list[l0].sample))
+	else if (wall_apart(c, &list[l0]))
 		explain_stranger(c, &list[l0], out);
 	else
 		explain_unrelated(c, &list[l0], out);

@@ -88,6 +88,7 @@ struct declared {
 	DECLARED_LIST(struct declared_vm) vms;
 	DECLARED_LIST(struct declared_vcpu) vcpus;
 	DECLARED_LIST(struct offset_write) writes; /* declared_read_all() only */
+	bool of_another_time; /* nothing but its UUID led to its host, and it was not there then */
 	bool misled; /* what its host lists of its clock did not stand the test: it is to be placed
 			by other means first */
 	/* private */

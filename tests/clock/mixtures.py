@@ -12,6 +12,7 @@ all events.
 import itertools
 import json
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -142,7 +143,14 @@ def strangers(bench):
     history = bench.analyze([host, SAMPLES / "boot/vm-boot.dat"], status=LEFT_OUT)
     tree = json.loads(lib.run(lib.SONDE, "tree", "--format", "json", history))
     lib.check([t["name"] for t in tree["left_out"]] == ["vm-boot"], tree)
-    print("a stranger beside a busy VM: left out")
+    net, containers = (lib.unpacked(SAMPLES / f"lab/lab-run-{run}-6.1.tar.xz") for run in ("net-vhost", "containers"))
+    for here, guest in ((net, containers), (containers, net)):
+        history = bench.analyze([*here.glob("**/host0/trace.dat"), *guest.glob("**/vm-a/trace.dat")], status=LEFT_OUT)
+        tree = json.loads(lib.run(lib.SONDE, "tree", "--format", "json", history))
+        lib.check([t["name"] for t in tree["left_out"]] == ["vm-a"], tree)
+        lib.check(re.match("only its UUID, which a VM keeps, relates it to .*, and by the wall clocks it was recorded "
+                           "about [0-9]+ s (before|after) that one", tree["left_out"][0]["reason"]), tree["left_out"])
+    print("strangers beside a busy VM, and of another boot: left out")
 
 
 def within_untraced(bench, name):
