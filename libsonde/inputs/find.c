@@ -3,6 +3,7 @@
 /* Traces at or under a path. */
 #include "libsonde/inputs/find.h"
 #include "libsonde/inputs/not_trace.h"
+#include "libsonde/inputs/rundir.h"
 #include "base/map.h"
 #include "query/query.h"
 #include "source/trace.h"
@@ -25,6 +26,7 @@ struct found {
 	unsigned nr;
 	struct map linked; /* directories that links led to, by number: each is looked at once */
 	const struct find_watcher *watcher;
+	bool runs;     /* manifests have listed some already */
 	char *doubted; /* owned: the first file that looks like a trace and is none; NULL none yet */
 	char doubt[PATH_MAX + 256]; /* ... what is to be said of it */
 };
@@ -277,6 +279,22 @@ static bool is_link(const char *path)
 	return !lstat(path, &st) && S_ISLNK(st.st_mode);
 }
 
+/* 1 when a manifest lists what is there. */
+static int listed_by_manifest(struct found *f, const char *path, unsigned depth)
+{
+	char *manifest;
+	int ret;
+
+	if (!depth || !f->watcher || !f->watcher->run)
+		return 0;
+	if (asprintf(&manifest, "%s/" RUNDIR_MANIFEST, path) < 0)
+		return -ENOMEM;
+	ret = access(manifest, R_OK) ? 0 : f->watcher->run(path, f->watcher->data);
+	free(manifest);
+	f->runs |= ret > 0;
+	return ret;
+}
+
 static int search(struct found *f, const char *path, unsigned depth, bool linked)
 {
 	bool is_dir;
@@ -297,6 +315,9 @@ static int search(struct found *f, const char *path, unsigned depth, bool linked
 		suspect_unfinished(f, path);
 		return 0;
 	}
+	ret = listed_by_manifest(f, path, depth);
+	if (ret)
+		return ret < 0 ? ret : 0;
 	return search_below(f, path, false, depth, linked);
 }
 
@@ -336,7 +357,7 @@ int find_traces(const char *path, const struct find_watcher *watcher, char ***ou
 	if (stat(path, &st))
 		return fail(err, -errno, "cannot open %s: %s", path, strerror(errno));
 	ret = search(&f, path, 0, false);
-	if (!ret && !f.nr)
+	if (!ret && !f.nr && !f.runs)
 		ret = nothing_found(&f, path, S_ISDIR(st.st_mode), err);
 	else if (f.doubted && watcher)
 		watcher->suspect(f.doubted, f.doubt, watcher->data);

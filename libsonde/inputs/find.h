@@ -13,6 +13,9 @@
  */
 struct find_watcher {
 	void (*suspect)(const char *path, const char *text, void *data);
+	/* May be NULL.  A directory below the one that is searched has a manifest: 1 when its traces are
+	 * listed by that, and are not looked for here; 0, or -ENOMEM. */
+	int (*run)(const char *path, void *data);
 	void *data;
 };
 

@@ -50,6 +50,7 @@ struct group {
 
 struct opening {
 	struct inputs *in;
+	const struct sonde_inputs *told;
 	const struct sonde_watcher *watcher;
 	struct candidate *list; /* owned */
 	unsigned nr;
@@ -540,9 +541,20 @@ static void leave_out_suspect(const char *path, const char *text, void *data)
 		o->no_memory = true;
 }
 
-static int list_under(struct opening *o, const char *path, struct error *err)
+static int list_run(struct opening *o, const char *path, struct error *err);
+
+/* A recording among what is searched for traces: as if it had been given by itself. */
+static int list_found_run(const char *path, void *data)
 {
-	const struct find_watcher watcher = {leave_out_suspect, o};
+	struct error why = {0};
+
+	return list_run(data, path, &why);
+}
+
+/* @runs: what manifests below it say counts. */
+static int list_under(struct opening *o, const char *path, bool runs, struct error *err)
+{
+	const struct find_watcher watcher = {leave_out_suspect, runs ? list_found_run : NULL, o};
 	struct candidate *grown;
 	char **list;
 	int nr = find_traces(path, &watcher, &list, err);
@@ -572,7 +584,7 @@ static int list_machine(struct opening *o, const struct rundir_machine *m, struc
 {
 	struct problems *problems = &o->in->topology.problems;
 	struct error why = {0};
-	int ret = list_under(o, m->folder, &why); /* tells of its own problems */
+	int ret = list_under(o, m->folder, false, &why); /* tells of its own problems */
 	unsigned told = problems->nr;
 
 	if (!ret)
@@ -585,6 +597,62 @@ static int list_machine(struct opening *o, const struct rundir_machine *m, struc
 		return 0;
 	ret = inputs_note_left_out(o->in, m->name, m->folder, why.text);
 	return ret ? fail(err, ret, "out of memory") : 0;
+}
+
+static bool is_of_machine(const struct rundir *run, const char *path)
+{
+	for (unsigned i = 0; i < run->nr; i++) {
+		size_t len = strlen(run->machines[i].folder);
+
+		if (!strncmp(path, run->machines[i].folder, len) &&
+		    (!path[len] || path[len] == '/'))
+			return true;
+	}
+	return false;
+}
+
+static bool is_one_path(const char *a, const char *b)
+{
+	char real_a[PATH_MAX], real_b[PATH_MAX];
+
+	return realpath(a, real_a) && realpath(b, real_b) && !strcmp(real_a, real_b);
+}
+
+static bool is_named(const struct sonde_inputs *told, const char *path)
+{
+	bool named = false;
+
+	for (unsigned i = 0; i < told->nr_paths && !named; i++)
+		named = is_one_path(told->paths[i], path);
+	for (unsigned i = 0; i < told->nr_guests && !named; i++) {
+		const char *equals = strchr(told->guests[i], '=');
+
+		named = equals && is_one_path(equals + 1, path);
+	}
+	return named;
+}
+
+/* Traces in a run directory of which its manifest knows nothing. */
+static int leave_out_unlisted(struct opening *o, const char *path, const struct rundir *run)
+{
+	char **list;
+	int nr = find_traces(path, NULL, &list, NULL);
+
+	for (int i = 0; i < nr; i++) {
+		char text[512];
+
+		if (is_of_machine(run, list[i]) || is_named(o->told, list[i]))
+			continue;
+		snprintf(
+			text, sizeof(text),
+			"%s is in no folder that the manifest beside it lists; it is left out: name "
+			"it, too, if it belongs there",
+			list[i]);
+		leave_out_suspect(list[i], text, o);
+	}
+	if (nr >= 0)
+		free(list);
+	return nr == -ENOMEM || o->no_memory ? -ENOMEM : 0;
 }
 
 /* 1: @path was a run directory, and what it has is listed. */
@@ -608,6 +676,8 @@ static int list_run(struct opening *o, const char *path, struct error *err)
 	ret = 0;
 	for (unsigned i = 0; i < run.nr && !ret; i++)
 		ret = list_machine(o, &run.machines[i], err);
+	if (!ret && leave_out_unlisted(o, path, &run))
+		ret = fail(err, -ENOMEM, "out of memory");
 	return ret ? ret : 1;
 }
 
@@ -620,7 +690,7 @@ static int list_guests(struct opening *o, const char *const *guests, unsigned nr
 
 		if (!path || path == guests[i])
 			return fail(err, -EINVAL, "\"%s\": NAME=PATH is expected", guests[i]);
-		ret = list_under(o, path + 1, err);
+		ret = list_under(o, path + 1, false, err);
 	}
 	return ret;
 }
@@ -634,7 +704,7 @@ static int list_paths(struct opening *o, const char *const *paths, unsigned nr, 
 	for (unsigned i = 0; i < nr && ret >= 0; i++) {
 		ret = list_run(o, paths[i], &why);
 		if (!ret)
-			ret = list_under(o, paths[i], &why);
+			ret = list_under(o, paths[i], true, &why);
 		if (ret == -EINVAL && nr > 1) {
 			leave_out_suspect(paths[i], why.text, o);
 			ret = o->no_memory ? fail(&why, -ENOMEM, "out of memory") : 0;
@@ -686,7 +756,7 @@ static void opening_release(struct opening *o)
 int inputs_open_traces(struct inputs *in, const struct sonde_inputs *told,
 		       const struct sonde_watcher *watcher, struct error *err)
 {
-	struct opening o = {.in = in, .watcher = watcher};
+	struct opening o = {.in = in, .told = told, .watcher = watcher};
 	int ret = list_all(&o, told, err);
 
 	in->threads = inputs_workers(told) + 1;

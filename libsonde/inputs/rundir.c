@@ -10,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MANIFEST "run.json"
-#define MANIFEST_BYTES (4u << 20)
+#define RUNDIR_MANIFEST_BYTES (4u << 20)
 #define MACHINES_MAX 4096
 #define VERSION 1
 
@@ -24,7 +23,7 @@ static const char *load(struct arena *a, const char *dir, size_t *len_bytes)
 	ssize_t got = -1;
 	int fd;
 
-	if ((size_t)snprintf(path, sizeof(path), "%s/" MANIFEST, dir) >= sizeof(path)) {
+	if ((size_t)snprintf(path, sizeof(path), "%s/" RUNDIR_MANIFEST, dir) >= sizeof(path)) {
 		errno = ENAMETOOLONG;
 		return NULL;
 	}
@@ -32,7 +31,7 @@ static const char *load(struct arena *a, const char *dir, size_t *len_bytes)
 	if (fd < 0)
 		return NULL;
 	errno = EFBIG;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= (off_t)MANIFEST_BYTES) {
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= (off_t)RUNDIR_MANIFEST_BYTES) {
 		text = arena_alloc(a, (size_t)st.st_size + 1);
 		errno = ENOMEM;
 		got = text ? read(fd, text, (size_t)st.st_size) : -1;
@@ -84,7 +83,8 @@ static int add_machine(struct rundir *r, const char *dir, const json_t *m,
 	if (!*name || !is_plain(folder) ||
 	    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, folder) >= sizeof(path)) {
 		problems_add(problems,
-			     "%s/" MANIFEST ": a machine without name or folder is left out", dir);
+			     "%s/" RUNDIR_MANIFEST ": a machine without name or folder is left out",
+			     dir);
 		return 0;
 	}
 	tell(m, name, problems);
@@ -132,7 +132,8 @@ int rundir_read(struct rundir *out, const char *path, struct problems *problems,
 	if (!text) {
 		ret = errno == ENOMEM ? fail(err, -ENOMEM, "out of memory") : 0;
 		if (!ret && errno != ENOENT && errno != ENOTDIR)
-			problems_add(problems, "%s/" MANIFEST " cannot be read: %s; it is not used",
+			problems_add(problems,
+				     "%s/" RUNDIR_MANIFEST " cannot be read: %s; it is not used",
 				     path, strerror(errno));
 		rundir_release(out);
 		return ret;
@@ -142,7 +143,8 @@ int rundir_read(struct rundir *out, const char *path, struct problems *problems,
 	if (!root || (json_object_get(root, "machines") &&
 		      json_integer_value(json_object_get(root, "version")) != VERSION))
 		problems_add(problems,
-			     "%s/" MANIFEST " is no manifest of version %d%s%s; it is not used",
+			     "%s/" RUNDIR_MANIFEST
+			     " is no manifest of version %d%s%s; it is not used",
 			     path, VERSION, root ? "" : ": ", root ? "" : why.text);
 	if (json_integer_value(json_object_get(root, "version")) != VERSION ||
 	    !json_is_array(json_object_get(root, "machines"))) {

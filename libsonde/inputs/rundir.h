@@ -12,6 +12,8 @@
  * The manifest may come with a run from elsewhere: folders are names in the run directory, nothing
  * else; text is only shown.
  */
+#define RUNDIR_MANIFEST "run.json"
+
 struct rundir_machine {
 	const char *name;
 	const char *parent; /* name; NULL for the host */

@@ -174,7 +174,8 @@ def hostile(path):
     done = subprocess.run([lib.SONDE, "analyze", path, "-o", path.parent / "out.sonde"],
                           capture_output=True, text=True)
     lib.check("gone" in done.stderr and "\033" not in done.stderr, done.stderr)
-    info = analyze(path)
+    info = analyze(path, LEFT_OUT)
+    lib.check([Path(t["path"]) for t in info["left_out"]] == [path / f"iron.{n}/trace.dat" for n in "ab"], info["left_out"])
     lib.check(set(info["parents"]) == {"iron", "iron.a.n"} and info["parents"]["iron.a.n"] != "iron", info["parents"])
     has(info, "without name or folder is left out")
     for text in ("", "{", '{"version": 2, "machines": []}', "\0" * 100):
@@ -184,6 +185,24 @@ def hostile(path):
         has(info, "run.json is no manifest")
     (path / "run.json").write_text('{"of": "another program"}')
     lib.check(not any("run.json" in text for text in analyze(path)["problems"]), "not ours")
+
+
+def below(path):
+    """A recording among other things; and a trace that its manifest does not know."""
+    make_run(path / "of/monday")
+    as_given = analyze(path / "of/monday")
+    found = analyze(path)
+    for what in ("parents", "problems"):
+        lib.check(found[what] == as_given[what], (found[what], as_given[what]))
+    stray = path / "of/monday/stray.dat"
+    shutil.copy(lib.ROOT / "samples/marks/vm-boot.dat", stray)
+    for where in (path, path / "of/monday"):
+        info = analyze(where, LEFT_OUT)
+        lib.check(info["parents"] == as_given["parents"], info["parents"])
+        lib.check([Path(t["path"]) for t in info["left_out"]] == [stray], info["left_out"])
+        has(info, "is in no folder that the manifest beside it lists")
+    info = analyze(path / "of/monday", LEFT_OUT, [stray])
+    lib.check("manifest" not in info["left_out"][0]["reason"], "one that the user names is looked at")
 
 
 def nothing(path):
@@ -197,7 +216,7 @@ def nothing(path):
 
 def main():
     for test in (whole, the_user_counts_more, each_by_itself, partial, without_the_middle, without_host_and_middle, in_what_another_recorded,
-                 killed, hostile, nothing):
+                 killed, hostile, below, nothing):
         with tempfile.TemporaryDirectory() as scratch:
             test(Path(scratch) / "run")
         print(f"{test.__name__}: ok")
