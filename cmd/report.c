@@ -390,6 +390,7 @@ static enum exit_code print_json(const struct invocation *inv, struct sonde_hist
 	json_begin_object(&j, NULL);
 	json_int(&j, "begin", begin);
 	json_int(&j, "end", end);
+	json_bool(&j, "complete", sonde_history_complete(history));
 	json_bool(&j, "ticks_are_ns", sonde_history_ticks_are_ns(history));
 	code = write_sections(inv, &j, history, topic, begin, end, json_section);
 	json_end(&j);

@@ -360,6 +360,8 @@ static void json_tree(struct json *j, struct tree *t, int64_t row)
 		json_tree(j, t, vm);
 	json_end(j);
 	if (!row)
+		json_bool(j, "complete", sonde_history_complete(t->history));
+	if (!row)
 		json_left_out(j, t->history, sonde_nr_left_outs(t->history));
 	json_end(j);
 }

@@ -53,10 +53,14 @@ char *missing_line(struct sonde_history *history, int64_t begin, int64_t end, ch
 		   size_t room)
 {
 	int64_t gaps = missing_gaps(history, begin, end);
-	char share[UNIT_TEXT], nr[UNIT_TEXT];
+	char share[UNIT_TEXT], nr[UNIT_TEXT], left_out[LEFT_OUT_TEXT];
+	bool cut = !sonde_history_complete(history);
 	struct not_known of;
-	size_t used = strlen(missing_left_out(history, buf, room));
+	size_t used;
 
+	missing_left_out(history, left_out, sizeof(left_out));
+	used = (size_t)snprintf(buf, room, "%s%s%s", cut ? "not complete" : "",
+				cut && *left_out ? ", " : "", left_out);
 	if (gaps && used < room)
 		used += (size_t)snprintf(buf + used, room - used, "%s%s gap%s", used ? ", " : "",
 					 unit_count(nr, gaps), gaps == 1 ? "" : "s");

@@ -29,7 +29,8 @@ int64_t missing_gaps(const struct sonde_history *history, int64_t begin, int64_t
 /* "1 trace left out": LEFT_OUT_TEXT; "" when there is none. */
 char *missing_left_out(const struct sonde_history *history, char *buf, size_t room);
 
-/* "1 trace left out, 3 gaps, 0.4% of the CPU time unknown": for a head line, MISSING_TEXT; "" when
+/* "1 trace left out, 3 gaps, 0.4% of the CPU time unknown": for a head line, MISSING_TEXT;
+ * "not complete" before that, where the history is not; "" when
  * nothing is missing. */
 char *missing_line(struct sonde_history *history, int64_t begin, int64_t end, char *buf,
 		   size_t room);

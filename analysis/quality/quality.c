@@ -189,6 +189,16 @@ static int find_problems(struct sonde_rows *out, struct sonde_history *history, 
 	(void)begin;
 	(void)end;
 	(void)err;
+	/* Whoever wrote the history could not know. */
+	if (!sonde_history_complete(history))
+		rows_add(out, (union sonde_cell[]){
+				      cell_int(-1),
+				      cell_int(1),
+				      cell_str("this history is not complete: its writer was "
+					       "stopped, or the file cut off; analyse the traces "
+					       "again"),
+				      cell_str("problem"),
+			      });
 	for (int64_t row = 0; row < sonde_nr_problems(history); row++) {
 		struct sonde_problem p;
 

@@ -132,10 +132,26 @@ static void print_unseen_host(const struct invocation *inv, const char *lead,
 	paragraph_print(&inv->screen, lead, text);
 }
 
+/* What came behind its end, nobody knows. */
+static void print_incomplete(const struct invocation *inv, const char *lead,
+			     const struct sonde_history *history)
+{
+	char end[UNIT_TEXT], text[UNIT_TEXT + 120];
+
+	if (sonde_history_complete(history))
+		return;
+	unit_time(end, sonde_history_end(history), sonde_history_ticks_are_ns(history));
+	snprintf(text, sizeof(text),
+		 "The history is not complete: it ends at %s, and its traces may go on; analyse "
+		 "them again",
+		 end);
+	paragraph_print(&inv->screen, lead, text);
+}
+
 bool missing_is_told(const struct sonde_history *history, int64_t begin, int64_t end)
 {
-	return missing_gaps(history, begin, end) || sonde_nr_left_outs(history) ||
-	       outermost_of(history) == OUTERMOST_VM;
+	return !sonde_history_complete(history) || missing_gaps(history, begin, end) ||
+	       sonde_nr_left_outs(history) || outermost_of(history) == OUTERMOST_VM;
 }
 
 void missing_print_of(const struct invocation *inv, const char *lead, struct sonde_history *history,
@@ -143,6 +159,7 @@ void missing_print_of(const struct invocation *inv, const char *lead, struct son
 {
 	int64_t nr = sonde_nr_left_outs(history);
 
+	print_incomplete(inv, lead, history);
 	print_not_known(inv, lead, history, begin, end);
 	print_gaps(inv, lead, history, begin, end);
 	print_unseen_host(inv, lead, history);
@@ -160,6 +177,7 @@ void missing_print(const struct invocation *inv, struct sonde_history *history, 
 
 void missing_json(struct json *j, const struct sonde_history *history, int64_t begin, int64_t end)
 {
+	json_bool(j, "complete", sonde_history_complete(history));
 	json_int(j, "left_out", sonde_nr_left_outs(history));
 	json_int(j, "gaps", missing_gaps(history, begin, end));
 }

@@ -89,6 +89,18 @@ def refused(cut):
     lib.check(status == 3 and not answer[0]["sound"], f"check: {status} {answer}")
 
 
+def says_so(cut, info):
+    """Each answer says that the history is not complete."""
+    for command, *options in (["report"], ["why"], ["tree"], ["state", "--at", seconds(info["begin"])], ["timeline"]):
+        lib.check(ask(cut, command, *options)[1]["complete"] is False, f"{command} says that it is complete")
+    lib.check(ask(cut, "compare", str(cut))[1]["after"]["complete"] is False, "compare says that it is complete")
+    problems = ask(cut, "report", "-t", "problem")[1]["problem"]
+    lib.check(any("not complete" in p["text"] for p in problems), f"problems: {problems}")
+    for words in (["report", cut], ["report", "wakeup", cut], ["why", cut], ["timeline", cut, "--svg", "-"]):
+        text = lib.run(lib.SONDE, *words)
+        lib.check("not complete" in text, f"{words}: {text[:500]}")
+
+
 def usable(cut, whole, named):
     """The time up to which it goes."""
     _, info, text = ask(cut, "info")
@@ -101,6 +113,7 @@ def usable(cut, whole, named):
               and len(checked.stdout.splitlines()) == 1, f"check: {checked}")
     same_states(cut, whole, info)
     same_report(cut, whole, info, named)
+    says_so(cut, info)
     return info["end"]
 
 

@@ -48,7 +48,7 @@ says out "What vCPUs were blocked on"
 run 0 "$sonde" report preempt "$history" -n 2
 says out "Run-queue delay of threads, by culprit"
 run 0 "$sonde" report exits "$history" --format json
-json 'set(j) == {"begin", "end", "ticks_are_ns", "hypervisor", "exits", "exit_cause", "nesting"}'
+json 'set(j) == {"begin", "end", "complete", "ticks_are_ns", "hypervisor", "exits", "exit_cause", "nesting"}'
 # Each exit has one cause at most; what nesting multiplies is a part of the exits.
 json 'all(sum(c["count"] for c in j["exit_cause"] if c["machine"] == m) <=
 	sum(e["count"] for e in j["exits"] if e["from"] == m) for m in ("vm-a", "vm-b", "vm-a-n"))'
