@@ -3,12 +3,14 @@
 #include "cmd/common/command.h"
 #include "base/figure.h"
 #include "base/now.h"
+#include "cmd/common/missing.h"
 #include "cmd/common/progress.h"
 #include "cmd/common/signals.h"
 #include "cmd/common/trace_options.h"
 #include "record/tracers/datfile.h"
 #include "record/directory/run.h"
 #include "base/units.h"
+#include "report/paragraph.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -132,6 +134,31 @@ static void print_problems(const struct invocation *inv, const char *output,
 			problems + notes == 1 ? "it" : "them");
 }
 
+/* The first of what is no note: how many there are says little. */
+static void print_first_problem(const struct invocation *inv, const struct sonde_history *history)
+{
+	struct sonde_problem p;
+	int64_t row = 0;
+	int ret;
+
+	while (!(ret = sonde_problem_get(history, row, &p)) && p.note)
+		row++;
+	if (!ret)
+		paragraph_print(&inv->screen, "first: ", p.text);
+}
+
+/* What the history that was written lacks. */
+static void print_lacking(const struct invocation *inv, const char *output)
+{
+	struct sonde_history *history;
+
+	if (sonde_history_open(&history, output, NULL))
+		return;
+	print_first_problem(inv, history);
+	missing_print_gaps(inv, history, sonde_history_begin(history), sonde_history_end(history));
+	sonde_history_close(history);
+}
+
 static void print_text(const struct invocation *inv, const char *output,
 		       const struct sonde_analyze_result *r, double seconds)
 {
@@ -156,6 +183,7 @@ static void print_text(const struct invocation *inv, const char *output,
 	if (r->left_out)
 		fprintf(inv->screen.out, "%s\n", left_out_text(r, output, left_out));
 	print_problems(inv, output, r);
+	print_lacking(inv, output);
 }
 
 /* Whether a killed recorder left raw parts of traces there. */

@@ -169,6 +169,12 @@ void missing_print_of(const struct invocation *inv, const char *lead, struct son
 			nr, nr == 1 ? " is" : "s are");
 }
 
+void missing_print_gaps(const struct invocation *inv, struct sonde_history *history, int64_t begin,
+			int64_t end)
+{
+	print_gaps(inv, "", history, begin, end);
+}
+
 void missing_print(const struct invocation *inv, struct sonde_history *history, int64_t begin,
 		   int64_t end)
 {

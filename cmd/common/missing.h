@@ -15,6 +15,10 @@
 void missing_print(const struct invocation *inv, struct sonde_history *history, int64_t begin,
 		   int64_t end);
 
+/* Of these only the longest gap, and how many more there are. */
+void missing_print_gaps(const struct invocation *inv, struct sonde_history *history, int64_t begin,
+			int64_t end);
+
 /* Whether it tells of more than a share of the time: of a gap, a trace left out, a host without,
  * a history that is not complete. */
 bool missing_is_told(const struct sonde_history *history, int64_t begin, int64_t end);

@@ -43,6 +43,9 @@ says err "trace.dat and $scratch/twice/trace-copy.dat are the same trace; the fi
 json 'j["traces"] == 1 and j["problems"] == 1'
 run 0 "$sonde" info "$scratch/t.sonde"
 says out "trace-copy.dat are the same trace; the first is used"
+# Not only that something was wrong, but what.
+run 0 "$sonde" analyze "$scratch/twice" -o "$scratch/t.sonde"
+says out "first: $scratch/twice/trace.dat and $scratch/twice/trace-copy.dat are the same trace"
 # What is no trace refuses nothing beside a trace; alone, or mistyped, it is an error.
 mkdir "$scratch/none"
 run 3 "$sonde" analyze samples/ftrace/host0.dat "$scratch/none" -o "$scratch/t.sonde"

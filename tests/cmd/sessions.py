@@ -167,6 +167,8 @@ def check_missing(scratch, want):
     known = set(want)
     left = [line for line in got if " lost: " not in line]
     lib.check(all(line in known for line in left) and len(left) > 0.5 * len(want), "events around a missing part")
+    said = lib.run(lib.SONDE, "analyze", root, "-o", scratch / "missing.sonde")
+    lib.check("Events are missing on CPU" in said and "in 1 more gap" in said, f"analyze of a missing part: {said}")
 
 
 def check_strangers(scratch, want):
