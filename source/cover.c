@@ -103,7 +103,7 @@ static int cover_stream(struct cpu_cover *c, struct stream *s, uint64_t *first)
 		*first = first_event;
 	c->any = true;
 	c->cut |= s->cut && !end;
-	c->ends &= end || s->cut;
+	c->ends &= end || s->cut || s->read_to > event.v;
 	c->late |= s->start == START_MISSING || (s->trace->format == TRACE_DAT && broken);
 	if (again) /* each has events that the other has not */
 		c->running = -1;

@@ -110,7 +110,8 @@ struct stream {
 	const char *buffer; /* trace.dat: name of the buffer instance; "" else */
 	int cpu;	    /* -1 unknown */
 	enum stream_start start;
-	bool cut; /* its end is missing; without any packet: all of it */
+	bool cut;	  /* its end is missing; without any packet: all of it */
+	uint64_t read_to; /* ticks: its recorder had events that are no older; 0 not known */
 	struct packet *packets;
 	uint32_t nr_packets;
 	const void *reader;

@@ -336,8 +336,12 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	ds->stat_kept = c->stat_kept;
 	ds->stat_least = c->stat_kept - c->stat_unread;
 	ds->stat_oldest = c->stat_oldest;
-	*s = (struct stream){
-		.trace = t, .path = t->path, .buffer = u->name, .cpu = c->cpu, .reader = ds};
+	*s = (struct stream){.trace = t,
+			     .path = t->path,
+			     .buffer = u->name,
+			     .cpu = c->cpu,
+			     .read_to = c->stat_oldest,
+			     .reader = ds};
 	s->cut = clamp(d, c, ds);
 	s->cut |= left_unread(d, c); /* both claim what they find */
 	s->cut |= c->disputed;

@@ -332,13 +332,16 @@ class Dat:
         return sum(page_events(data, page) for page in range(at, at + length, self.page_bytes))
 
     def count_whole(self):
-        """The kernel's counters as of a recording of all that is here, and of no more."""
+        """The kernel's counters as of a recording of all that is here, and of no more.  Of an excerpt, what a CPU had behind its last
+        page is not here: each was read for longer.  That of one CPU ends where its events do."""
         data = bytearray(self.file.read_bytes())
-        for stat in list(STAT.finditer(data)):
+        stats = list(STAT.finditer(data))
+        excerpt = len(stats) > 1 and any(int(stat[3]) > self.events(data, int(stat[1])) for stat in stats)
+        for stat in stats:
             at, length = self.places[int(stat[1])]
             last, = struct.unpack_from("<Q", data, at + max(length - self.page_bytes, 0))
             oldest = f"{last // 10**9}.{last // 1000 % 10**6:06}" if b"." in stat[2] else str(last)
-            for nr, value in ((2, oldest), (3, str(self.events(data, int(stat[1]))))):
+            for nr, value in ((2, stat[2].decode() if excerpt else oldest), (3, str(self.events(data, int(stat[1]))))):
                 data[stat.start(nr):stat.end(nr)] = value.rjust(len(stat[nr])).encode()
                 assert len(value) <= len(stat[nr])
         self.file.write_bytes(data)

@@ -93,7 +93,7 @@ def check_steal_notes(scratch):
     ftrace, history = lib.ROOT / "samples/ftrace", Path(scratch) / "some.sonde"
     for traces, notes in ((("vm-a", "vm-a-n"), {"vm-a-n": "at least: the host of vm-a has no trace"}),
                           (("host0", "vm-a-n"), {"vm-a-n": "at least: vm-tid157 has no trace"}),
-                          (("host0", "vm-a", "vm-a-n"), {"vm-a-n": "at least: 13.56 ms are not known"})):
+                          (("host0", "vm-a", "vm-a-n"), {"vm-a-n": "at least: 20.36 ms are not known"})):
         lib.run(lib.SONDE, "analyze", *(ftrace / f"{name}.dat" for name in traces), "-o", history)
         report = json.loads(lib.run(lib.SONDE, "report", history, "-t", "vcpu_time", "--format", "json"))
         told = {row["vcpu"]["machine"]: row["note"] for row in report["vcpu_time"]}
