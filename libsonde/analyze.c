@@ -155,10 +155,21 @@ static uint64_t count_recorded(const struct run *run)
 	return nr;
 }
 
-static int fuse(struct inputs *in, struct merge *merge, struct model *model,
+/* What only reading it all has shown of the traces. */
+struct shown {
+	bool lacking; /* inputs_lack_events() */
+	bool blocks;  /* guests send so little that the clock pass saw none of it */
+	struct model_gaps gaps;
+	unsigned nr_reads; /* in which gaps were found: what they hide may show others */
+};
+
+#define GAP_READS_MAX 3
+
+static int fuse(struct inputs *in, struct merge *merge, struct model *model, struct shown *shown,
 		const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
 		struct error *err)
 {
+	const uint32_t nr_gaps = shown->gaps.nr;
 	uint64_t left_out = 0, nr;
 	unsigned runs = 0;
 	struct run run;
@@ -175,8 +186,10 @@ static int fuse(struct inputs *in, struct merge *merge, struct model *model,
 		if (in->streams[run.input].stream->trace->user_space)
 			result->user_events += nr;
 		result->end = run.times[run.nr - 1];
-		if (unlikely(model_missed_blocks(model)) && in->within != WITHIN_EVERYWHERE)
+		if (unlikely(model_missed_blocks(model)) && in->within != WITHIN_EVERYWHERE) {
+			shown->blocks = true;
 			return -EAGAIN;
+		}
 		if (++runs % RUNS_PER_REPORT == 0 &&
 		    !watcher_progress(watcher, "fusing", merge_progress(merge))) {
 			result->interrupted = true;
@@ -185,6 +198,8 @@ static int fuse(struct inputs *in, struct merge *merge, struct model *model,
 	}
 	/* Now all has been read. */
 	if (inputs_lack_events(in) && !result->interrupted)
+		return -EAGAIN;
+	if (shown->gaps.nr > nr_gaps && !result->interrupted && shown->nr_reads++ < GAP_READS_MAX)
 		return -EAGAIN;
 	return tell_left_out(in, result, left_out, err);
 }
@@ -231,14 +246,14 @@ static void write_provenance(struct history_writer *w, const char *command_line)
 }
 
 /* From a writer that is open to a history that is closed, whatever happens on the way. */
-static int write_history(struct inputs *in, const struct sonde_inputs *told,
+static int write_history(struct inputs *in, const struct sonde_inputs *told, struct shown *shown,
 			 struct history_writer *w, const struct sonde_watcher *watcher,
 			 struct sonde_analyze_result *result, struct error *err)
 {
 	struct model_listed listed = {0};
 	struct model *model = NULL;
 	struct merge *merge = NULL;
-	int ret = model_open(&model, &in->topology, w, err);
+	int ret = model_open(&model, &in->topology, &shown->gaps, w, err);
 	int closed;
 
 	if (!ret) {
@@ -250,7 +265,7 @@ static int write_history(struct inputs *in, const struct sonde_inputs *told,
 		ret = merge_open(&merge, in->streams, in->nr_streams, model_want(),
 				 inputs_workers(told), err);
 	if (!ret)
-		ret = fuse(in, merge, model, watcher, result, err);
+		ret = fuse(in, merge, model, shown, watcher, result, err);
 	merge_close(merge); /* before the model writes what was lost: then it is final */
 	if (model) {
 		closed = model_close(model, result->end, &listed, ret ? NULL : err);
@@ -265,9 +280,9 @@ static int write_history(struct inputs *in, const struct sonde_inputs *told,
 	return ret ? ret : closed;
 }
 
-static int analyze(struct inputs *in, const struct sonde_inputs *told, const char *output,
-		   const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
-		   struct error *err)
+static int analyze(struct inputs *in, const struct sonde_inputs *told, struct shown *shown,
+		   const char *output, const struct sonde_watcher *watcher,
+		   struct sonde_analyze_result *result, struct error *err)
 {
 	struct history_writer_options opt = {
 		.threads = inputs_workers(told) ? 1 : 0,
@@ -280,7 +295,7 @@ static int analyze(struct inputs *in, const struct sonde_inputs *told, const cha
 
 	if (ret)
 		return ret;
-	ret = write_history(in, told, w, watcher, result, err);
+	ret = write_history(in, told, shown, w, watcher, result, err);
 	result->traces = in->nr_traces;
 	for (unsigned i = 0; i < in->topology.nr_machines; i++)
 		result->machines += in->topology.machines[i].trace != NULL;
@@ -292,9 +307,9 @@ static int analyze(struct inputs *in, const struct sonde_inputs *told, const cha
 }
 
 /* A run that fails leaves no file, and leaves the one that stood there. */
-static int analyze_into(struct inputs *in, const struct sonde_inputs *told, const char *output,
-			const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
-			struct error *err)
+static int analyze_into(struct inputs *in, const struct sonde_inputs *told, struct shown *shown,
+			const char *output, const struct sonde_watcher *watcher,
+			struct sonde_analyze_result *result, struct error *err)
 {
 	struct replace place;
 	int ret = replace_begin(&place, output, err);
@@ -304,37 +319,31 @@ static int analyze_into(struct inputs *in, const struct sonde_inputs *told, cons
 		ret = check_output(place.write_to, err);
 	if (ret)
 		return ret;
-	ret = analyze(in, told, place.write_to, watcher, result, err);
+	ret = analyze(in, told, shown, place.write_to, watcher, result, err);
 	placed = replace_end(&place, !ret, ret ? NULL : err);
 	return ret ? ret : placed;
 }
-
-/* What only reading it all has shown of the traces. */
-struct shown {
-	bool lacking; /* inputs_lack_events() */
-	bool blocks;  /* guests send so little that the clock pass saw none of it */
-};
 
 /* -EAGAIN: more was shown. */
 static int analyze_as(const struct sonde_inputs *told, const char *output, struct shown *shown,
 		      const struct sonde_watcher *watcher, struct sonde_analyze_result *result,
 		      struct error *err)
 {
-	enum inputs_within within = shown->blocks ? WITHIN_EVERYWHERE : WITHIN_WHERE_SEEN;
+	const bool lacking = shown->lacking, blocks = shown->blocks;
+	enum inputs_within within = blocks ? WITHIN_EVERYWHERE : WITHIN_WHERE_SEEN;
 	struct inputs in;
-	int ret = (shown->lacking ? inputs_open_lacking : inputs_open)(&in, told, within, watcher,
-								       err);
+	int ret = (lacking ? inputs_open_lacking : inputs_open)(&in, told, within, watcher, err);
 
 	memset(result, 0, sizeof(*result));
 	if (ret)
 		return ret;
 	ret = inputs_lack_events(&in) ? -EAGAIN : leave_out_unknown(&in, watcher, err);
 	if (!ret)
-		ret = analyze_into(&in, told, output, watcher, result, err);
+		ret = analyze_into(&in, told, shown, output, watcher, result, err);
 	if (ret == -EAGAIN && inputs_lack_events(&in))
 		shown->lacking = true;
-	else if (ret == -EAGAIN)
-		shown->blocks = true;
+	if (shown->lacking != lacking || shown->blocks != blocks)
+		shown->gaps.nr = 0; /* of machines that may have other numbers */
 	inputs_release(&in);
 	return ret;
 }
@@ -355,6 +364,7 @@ static int analyze_traces(const struct sonde_inputs *told, const char *output,
 		inner = (struct error){0};
 		ret = 0;
 	}
+	free(shown.gaps.list);
 	return query_error(err, ret, &inner);
 }
 

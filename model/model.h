@@ -34,8 +34,25 @@
  */
 struct model;
 
-int model_open(struct model **out, const struct topology *topo, struct history_writer *w,
-	       struct error *err);
+/*
+ * Gaps in traces that nothing in these tells of: others' events show them, and only later
+ * (model/sched/uncounted_gap.h).  What was written since their begin cannot be taken back: so the
+ * same traces are to be read again, with a model that knows of them from the start.
+ */
+struct model_gap {
+	uint32_t machine; /* index in the topology; it has a trace */
+	int32_t cpu;
+	ns_t begin, end; /* from its last event on, until it was shown; it may go on */
+};
+
+struct model_gaps {
+	struct model_gap *list; /* owned: free() */
+	uint32_t nr, room;
+};
+
+/* @gaps: those that are known; what is found is put behind them.  NULL: none. */
+int model_open(struct model **out, const struct topology *topo, struct model_gaps *gaps,
+	       struct history_writer *w, struct error *err);
 
 /* False for a CPU number that is unknown or beyond all sense: its streams cannot be fed. */
 bool model_takes_cpu(int number);

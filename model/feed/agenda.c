@@ -156,14 +156,35 @@ static int index_foreseen(struct model *m)
 	return ret;
 }
 
+static int add_gaps(struct model *m, uint32_t *room)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; m->gaps && i < m->gaps->nr && !ret; i++) {
+		const struct model_gap *gap = &m->gaps->list[i];
+
+		ret = add(
+			m,
+			(struct moment){.t = ns_plus(gap->begin, 1), /* what begins it takes 1 ns */
+					.machine = m->machines[gap->machine],
+					.kind = MOMENT_GAP,
+					.value = i},
+			room);
+	}
+	return ret;
+}
+
 int agenda_open(struct model *m)
 {
 	uint32_t room = 0;
+	int ret = add_gaps(m, &room);
+
+	if (ret)
+		return ret;
 
 	for (unsigned i = 0; i < m->topo->nr_machines; i++) {
 		const struct machine *from = &m->topo->machines[i];
 		struct machine_state *mc = m->machines[i];
-		int ret;
 
 		if (!from->trace)
 			continue;
@@ -218,6 +239,14 @@ static void cover_changes(struct machine_state *mc, uint32_t number, bool begins
 	}
 }
 
+static void gap_begins(struct machine_state *mc, const struct model_gap *gap)
+{
+	struct cpu *cpu = machine_cpu(mc, gap->cpu);
+
+	if (cpu)
+		cpu_lost_uncounted(cpu, gap->begin, gap->end);
+}
+
 static void happen(struct model *m, const struct moment *moment)
 {
 	switch (moment->kind) {
@@ -230,6 +259,9 @@ static void happen(struct model *m, const struct moment *moment)
 		break;
 	case MOMENT_RUNS:
 		cpu_has_run(machine_cpu(moment->machine, (int)moment->value), moment->tid);
+		break;
+	case MOMENT_GAP:
+		gap_begins(moment->machine, &m->gaps->list[moment->value]);
 		break;
 	case MOMENT_CPU_BEGIN:
 	case MOMENT_CPU_END:

@@ -82,8 +82,8 @@ static void release(struct model *m)
 	free(m);
 }
 
-int model_open(struct model **out, const struct topology *topo, struct history_writer *w,
-	       struct error *err)
+int model_open(struct model **out, const struct topology *topo, struct model_gaps *gaps,
+	       struct history_writer *w, struct error *err)
 {
 	struct model *m = calloc(1, sizeof(*m));
 	int ret = -ENOMEM;
@@ -92,6 +92,7 @@ int model_open(struct model **out, const struct topology *topo, struct history_w
 	if (!m)
 		return fail(err, -ENOMEM, "out of memory");
 	m->topo = topo;
+	m->gaps = gaps;
 	m->secret = hash_secret();
 	m->due_at = NS_MAX;
 	m->w = w;

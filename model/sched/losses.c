@@ -150,3 +150,13 @@ void cpu_lost(struct cpu *cpu, const struct event *e)
 		cpu->torn = false;
 	cpu_now_lost(cpu, note_loss(cpu, e));
 }
+
+void cpu_lost_uncounted(struct cpu *cpu, ns_t begin, ns_t end)
+{
+	problems_note(
+		&cpu->machine->model->problems,
+		"%s: others' events show that a CPU's are missing: what it ran then is not known",
+		cpu->machine->name);
+	cpu_add_loss(cpu, begin, end, -1);
+	cpu_now_lost(cpu, end);
+}

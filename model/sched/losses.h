@@ -14,6 +14,8 @@ void cpu_now_lost(struct cpu *cpu, ns_t until);
 /* The trace ends at @end, and so does what was lost if nothing has told since; what begins
  * there has no length that is known. */
 void cpu_not_found_again(struct cpu *cpu, ns_t end);
+/* Events are missing in [@begin, @end], which only others' events show. */
+void cpu_lost_uncounted(struct cpu *cpu, ns_t begin, ns_t end);
 void cpu_uncovered(struct cpu *cpu);
 /* The list of losses; @events -1: unknown how many.  What is lost of a CPU is the one that
  * cpu_not_found_again() goes on with. */

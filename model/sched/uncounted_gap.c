@@ -9,16 +9,25 @@ static bool is_silent(const struct cpu *cpu, ns_t since)
 	return cpu->heard_at < since && !cpu->lost;
 }
 
+/* ... for who reads the traces again.  A machine without a trace has no events that could be missing. */
+static void note_gap(const struct cpu *cpu, ns_t begin, ns_t end)
+{
+	const struct machine_state *mc = cpu->machine;
+	struct model *m = mc->model;
+	struct model_gaps *gaps = m->gaps;
+
+	if (gaps && mc->trace &&
+	    !model_grow(m, (void **)&gaps->list, gaps->nr, &gaps->room, sizeof(*gaps->list)))
+		gaps->list[gaps->nr++] = (struct model_gap){mc->index, cpu->number, begin, end};
+}
+
 static void not_known(struct cpu *cpu)
 {
-	struct model *m = cpu->machine->model;
+	const struct model *m = cpu->machine->model;
+	ns_t begin = cpu->heard_at > m->begin ? cpu->heard_at : m->begin;
 
-	problems_note(
-		&m->problems,
-		"%s: others' events show that a CPU's are missing: what it ran then is not known",
-		cpu->machine->name);
-	cpu_add_loss(cpu, cpu->heard_at > m->begin ? cpu->heard_at : m->begin, m->now, -1);
-	cpu_now_lost(cpu, m->now);
+	note_gap(cpu, begin, m->now);
+	cpu_lost_uncounted(cpu, begin, m->now);
 }
 
 static void lose_silent(struct machine_state *mc, ns_t since)

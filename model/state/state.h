@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "clock/topology.h"
 #include "history/history.h"
+#include "model/model.h"
 #include "model/state/contexts.h"
 #include "model/state/requests.h"
 #include "model/state/rows.h"
@@ -379,6 +380,7 @@ enum moment_kind {
 	MOMENT_CPU_BEGIN, /* ... begins to cover CPU @value */
 	MOMENT_CPU_END,	  /* ... does so no more, though others go on */
 	MOMENT_RUNS,	  /* thread @tid has CPU @value, and has had it before its first event */
+	MOMENT_GAP,	  /* number @value of model->gaps begins */
 };
 
 struct moment {
@@ -391,6 +393,7 @@ struct moment {
 
 struct model {
 	const struct topology *topo;
+	struct model_gaps *gaps; /* the caller's; NULL: it wants none */
 	struct history_writer *w;
 	struct arena arena;
 	int broken; /* first error (-ENOMEM) */

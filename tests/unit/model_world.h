@@ -25,6 +25,7 @@ static struct {
 	struct stream streams[NR_WORLD][2];
 	struct machine machines[NR_WORLD];
 	struct topology topo;
+	struct model_gaps *gaps; /* NULL: nobody asks what gaps the model finds */
 	struct model *model;
 	struct event first; /* of the host's CPU 0 */
 	bool has_first, first_read;
@@ -176,7 +177,7 @@ static inline void world_prepare(unsigned nr)
 
 static inline void world_start(void)
 {
-	assert_int_equal(model_open(&world.model, &world.topo, NULL, NULL), 0);
+	assert_int_equal(model_open(&world.model, &world.topo, world.gaps, NULL, NULL), 0);
 }
 
 static inline void world_open(unsigned nr)

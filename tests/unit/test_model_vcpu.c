@@ -1120,12 +1120,10 @@ static void after_a_trace_nothing_is_known_of_its_machine(void **state)
 
 /* By chance the same thread stands on both sides of a hole in the host's trace: its guest goes on
  * meanwhile, for longer than the clocks' bounds allow. */
-static void a_guest_shows_a_hole_of_its_host(void **state)
+static void happens_in_a_hole(void)
 {
 	static struct clock_piece loose = {.mult = UINT64_C(1) << CLOCK_SHIFT, .bound_ns = 10};
 
-	(void)state;
-	world_prepare(2);
 	world.machines[VM].clock.pieces = &loose;
 	world_start();
 	switches(HOST, 1, 90, 0, 0, 6);
@@ -1144,6 +1142,13 @@ static void a_guest_shows_a_hole_of_its_host(void **state)
 	switches(VM, 0, 211, 7, PREEMPTED, 8);
 	enters(HOST, 0, 250, 100);
 	world_close(300);
+}
+
+static void a_guest_shows_a_hole_of_its_host(void **state)
+{
+	(void)state;
+	world_prepare(2);
+	happens_in_a_hole();
 	assert_runs(0, 150, "host/0 100 hypervisor 96 for vm/0");
 	assert_runs(0, 210, "host/0 100 hypervisor 96 for vm/0");
 	assert_runs(0, 211, "host/0 - unknown");
@@ -1153,6 +1158,31 @@ static void a_guest_shows_a_hole_of_its_host(void **state)
 	assert_int_equal(fake_rows("loss"), 1);
 	assert_int_equal(fake_cell("loss", 0, "cpu"), 0);
 	assert_int_equal(fake_cell("loss", 0, "begin"), 180);
+}
+
+/* Who reads it again knows of the hole from its begin on. */
+static void a_hole_that_is_known_is_one_from_its_begin(void **state)
+{
+	struct model_gaps gaps = {0};
+
+	(void)state;
+	world_prepare(2);
+	world.gaps = &gaps;
+	happens_in_a_hole();
+	assert_int_equal(gaps.nr, 1);
+	world_prepare(2);
+	world.gaps = &gaps;
+	happens_in_a_hole();
+	assert_int_equal(gaps.nr, 1);
+	assert_runs(0, 179, "vm/0 8 task");
+	assert_runs(0, 180, "host/0 100 hypervisor 96 for vm/0");
+	assert_runs(0, 181, "host/0 - unknown");
+	assert_runs(0, 249, "host/0 - unknown");
+	assert_runs(1, 249, "host/1 6 task");
+	assert_runs(0, 250, "vm/0 8 task");
+	assert_int_equal(fake_rows("loss"), 1);
+	assert_int_equal(fake_cell("loss", 0, "begin"), 180);
+	free(gaps.list);
 }
 
 /* ... or the host's CPU goes on, and it was in the hole that the guest left its own guest. */
@@ -1400,6 +1430,7 @@ int main(void)
 		cmocka_unit_test(a_loss_in_the_host_hides_the_guest),
 		cmocka_unit_test(after_a_trace_nothing_is_known_of_its_machine),
 		cmocka_unit_test(a_guest_shows_a_hole_of_its_host),
+		cmocka_unit_test(a_hole_that_is_known_is_one_from_its_begin),
 		cmocka_unit_test(a_guest_shows_that_its_own_guest_is_gone),
 		cmocka_unit_test(a_guest_whose_thread_sleeps_runs_on_a_silent_cpu),
 		cmocka_unit_test(a_guest_that_shows_no_interrupt_has_a_hole),
