@@ -277,8 +277,10 @@ static void find_root(struct pair *p)
 	else if (p->root && has_outermost(p))
 		say_wrong(p, "outermost", "machine", 0, 0, p->cut.machines[0].name, "%s",
 			  p->whole.machines[0].name);
+	/* Of a guest that stands alone now, the traces may not tell the rate of its counter. */
 	else if (sonde_history_ticks_are_ns(p->cut.history) !=
-		 sonde_history_ticks_are_ns(p->whole.history))
+			 sonde_history_ticks_are_ns(p->whole.history) &&
+		 (!p->root || sonde_history_ticks_are_ns(p->cut.history)))
 		say_wrong(p, "unit", "time", 0, 0, "another", "%s",
 			  sonde_history_ticks_are_ns(p->whole.history) ? "ns" : "cycles");
 }
