@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *error_reason(int code)
+{
+	return code == -EIO ? "the data is damaged there" : strerror(-code);
+}
 
 int fail(struct error *err, int code, const char *fmt, ...)
 {

@@ -26,6 +26,10 @@ int fail(struct error *err, int code, const char *fmt, ...) __attribute__((forma
 int fail_prefix(struct error *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* strerror() of a negative errno, but for -EIO: that is a file whose bytes are not those that were
+ * written, and "Input/output error" would be read as a broken disk. */
+const char *error_reason(int code);
+
 /*
  * Problems: what was wrong with the input but did not stop us.  They travel with the result, so
  * that a user sees them beside every figure they may have touched.  The list is bounded: after

@@ -136,28 +136,35 @@ static bool is_there(struct sonde_history *const *histories, unsigned nr,
 	return false;
 }
 
-/* Errors of a file are told as everywhere. */
-static enum exit_code run_serve(const struct invocation *inv)
+/* One of several: told, and the others are served.  The caller's to close; NULL: told why not. */
+static struct sonde_history *open_one(const struct invocation *inv, int operand,
+				      enum exit_code *code)
 {
-	unsigned nr = inv->nr_operands > 1 ? (unsigned)inv->nr_operands : 1;
-	struct sonde_history *histories[TSP_HISTORIES_MAX] = {0};
-	struct sonde_history *history;
+	struct sonde_history *history = NULL;
+	struct invocation one = *inv;
+	enum exit_code failed;
+
+	if (inv->nr_operands > 1) {
+		one.operands = inv->operands + operand;
+		one.nr_operands = 1;
+	}
+	failed = open_input(&one, &history);
+	if (failed)
+		*code = failed;
+	return failed ? NULL : history;
+}
+
+/* Errors of a file are told as everywhere; @code: of the last that cannot be opened. */
+static unsigned open_all(const struct invocation *inv, unsigned nr,
+			 struct sonde_history **histories, enum exit_code *code)
+{
 	unsigned nr_histories = 0;
-	enum exit_code code = check_options(inv);
 
-	if (!code && nr > TSP_HISTORIES_MAX)
-		code = complain(inv, EXIT_USAGE, "more than %d histories at a time",
-				TSP_HISTORIES_MAX);
-	for (unsigned i = 0; i < nr && !code; i++) {
-		struct invocation one = *inv;
+	for (unsigned i = 0; i < nr; i++) {
+		struct sonde_history *history = open_one(inv, (int)i, code);
 
-		if (nr > 1) {
-			one.operands = inv->operands + i;
-			one.nr_operands = 1;
-		}
-		code = open_input(&one, &history);
-		if (code)
-			break;
+		if (!history)
+			continue;
 		if (!is_there(histories, nr_histories, history)) {
 			histories[nr_histories++] = history;
 			continue;
@@ -167,13 +174,30 @@ static enum exit_code run_serve(const struct invocation *inv)
 				 sonde_history_path(history));
 		sonde_history_close(history);
 	}
-	if (!code) {
+	return nr_histories;
+}
+
+static enum exit_code run_serve(const struct invocation *inv)
+{
+	unsigned nr = inv->nr_operands > 1 ? (unsigned)inv->nr_operands : 1;
+	struct sonde_history *histories[TSP_HISTORIES_MAX] = {0};
+	enum exit_code code = check_options(inv), failed = EXIT_DONE;
+	unsigned nr_histories = 0;
+
+	if (!code && nr > TSP_HISTORIES_MAX)
+		code = complain(inv, EXIT_USAGE, "more than %d histories at a time",
+				TSP_HISTORIES_MAX);
+	if (!code)
+		nr_histories = open_all(inv, nr, histories, &failed);
+	if (nr_histories && failed)
+		complain(inv, EXIT_DONE, "what cannot be opened is not served; the rest is");
+	if (nr_histories) {
 		signals_catch_interrupt();
 		code = serve(inv, histories, nr_histories);
 	}
 	for (unsigned i = 0; i < nr_histories; i++)
 		sonde_history_close(histories[i]);
-	return code;
+	return code ? code : failed;
 }
 
 const struct command serve_command = {

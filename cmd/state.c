@@ -252,7 +252,7 @@ static enum exit_code show(const struct invocation *inv, struct sonde_history *h
 					: "");
 	ret = is_json(inv) ? print_json(inv, history, at) : print_text(inv, history, at);
 	if (ret)
-		return complain(inv, EXIT_FAILED, "cannot read the history: %s", strerror(-ret));
+		return complain(inv, EXIT_FAILED, "cannot read the history: %s", error_reason(ret));
 	return EXIT_DONE;
 }
 

@@ -310,5 +310,5 @@ int export_ctf(const char *dir, struct sonde_history *history, const struct expo
 	ret = ret ? ret : closed;
 	if (ret == -EINTR)
 		return fail(err, ret, "interrupted");
-	return ret ? fail(err, ret, "%s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "%s", error_reason(ret)) : 0;
 }

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 bool rows_has_machine(const struct rows *r, int64_t machine)
 {
@@ -255,5 +254,5 @@ int rows_fail(struct error *err, int ret, FILE *out)
 	if (ret == -EINTR)
 		return fail(err, ret, "interrupted");
 	return fail(err, ret, "%s%s",
-		    ferror(out) ? "" : "cannot read the history: ", strerror(-ret));
+		    ferror(out) ? "" : "cannot read the history: ", error_reason(ret));
 }

@@ -120,7 +120,7 @@ static void check_attr(struct check *c, struct sonde_history *history, attr_t at
 		return;
 	attr_path(history->file, attr, path, sizeof(path));
 	if (ret != -EIO || !c->damaged)
-		find(c, "%s: cannot be read: %s", path, strerror(-ret));
+		find(c, "%s: cannot be read: %s", path, error_reason(ret));
 	else if (!c->unreadable++)
 		memcpy(c->first, path, sizeof(path));
 }

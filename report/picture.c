@@ -109,7 +109,7 @@ static int query(struct picture *p, struct error *err)
 	}
 	ret = sonde_pixels_walk(p->history, attrs, nr, p->begin, p->end, p->width, take_pixels, p);
 	if (ret)
-		fail(err, ret, "cannot read the history: %s", strerror(-ret));
+		fail(err, ret, "cannot read the history: %s", error_reason(ret));
 out:
 	free(attrs);
 	return ret;

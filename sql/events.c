@@ -94,7 +94,7 @@ static int events_next(struct sql_cursor *c, struct error *err)
 	int ret = own->nothing ? 0 : sonde_events_next(own->events, &own->event);
 
 	if (ret < 0)
-		return fail(err, ret, "cannot read the traces: %s", strerror(-ret));
+		return fail(err, ret, "cannot read the traces: %s", error_reason(ret));
 	c->history->cost[COST_EVENTS] += (uint64_t)ret;
 	return ret;
 }

@@ -86,7 +86,7 @@ static int read_batch(struct states_cursor *own, struct sql_history *r, struct e
 	ret = sonde_interval_walk(r->history, own->attr.attr, own->resume, own->to, take, own);
 	if (ret) {
 		attr_path(r, own->attr.attr, path);
-		return fail(err, ret, "cannot read %s of %s: %s", path, r->path, strerror(-ret));
+		return fail(err, ret, "cannot read %s of %s: %s", path, r->path, error_reason(ret));
 	}
 	r->cost[COST_INTERVALS] += own->nr;
 	own->inside = own->nr == own->size && own->batch[own->nr - 1].end < own->to;

@@ -22,7 +22,7 @@ static int tell(sqlite3_vtab *v, int ret, const struct error *err)
 	if (ret == -ENOMEM && !err->code)
 		return SQLITE_NOMEM;
 	sqlite3_free(v->zErrMsg);
-	v->zErrMsg = sqlite3_mprintf("%s", err->code ? err->text : strerror(-ret));
+	v->zErrMsg = sqlite3_mprintf("%s", err->code ? err->text : error_reason(ret));
 	/* SQLITE_ERROR is what SQLite says of a query that is wrong. */
 	return ret == -EINVAL ? SQLITE_ERROR : SQLITE_IOERR;
 }

@@ -53,7 +53,7 @@ static int loop(struct timeline *t, struct error *err)
 		int key;
 
 		if (ret)
-			return fail(err, ret, "cannot read the history: %s", strerror(-ret));
+			return fail(err, ret, "cannot read the history: %s", error_reason(ret));
 		draw_last_row(t);
 		tty_show(t->scene.tty);
 		key = tty_key(t->scene.tty, -1);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/sched/cpu_users.h"
 #include "analysis/io/handovers.h"
@@ -205,7 +204,7 @@ int path_find(struct path *p, struct sonde_history *history, int64_t thread, ns_
 	if (!ret)
 		return 0;
 	path_release(p);
-	return fail(err, ret, "cannot follow a thread: %s", strerror(-ret));
+	return fail(err, ret, "cannot follow a thread: %s", error_reason(ret));
 }
 
 void path_release(struct path *p)

@@ -358,7 +358,7 @@ static int sum_up(struct exit_sums *s, struct sonde_history *history, struct err
 	free(p.idle);
 	if (p.no_memory)
 		return fail(err, -ENOMEM, "out of memory");
-	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "cannot read a vCPU's exits: %s", error_reason(ret)) : 0;
 }
 
 static void release(struct kept *kept)

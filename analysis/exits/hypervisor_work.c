@@ -255,7 +255,7 @@ static int scan_run(struct scan *s, struct error *err)
 					     s);
 		if (ret)
 			return fail(err, ret, "cannot read what ran on CPU %d: %s", cpu.number,
-				    strerror(-ret));
+				    error_reason(ret));
 		close_all(s);
 	}
 	return 0;

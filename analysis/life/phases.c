@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* What a phase's time went into. */
 struct account {
@@ -101,7 +100,7 @@ static int account_thread(struct account *a, struct sonde_history *history, cons
 	ret = sonde_interval_sum(history, sonde_attr_of_thread(history, p->thread, "state"),
 				 p->begin, p->end, &shares, &nr);
 	if (ret)
-		return fail(err, ret, "cannot sum up a thread's states: %s", strerror(-ret));
+		return fail(err, ret, "cannot sum up a thread's states: %s", error_reason(ret));
 	for (unsigned i = 0; i < nr; i++) {
 		switch (shares[i].value) {
 		case THREAD_RUNNING:

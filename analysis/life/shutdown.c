@@ -103,7 +103,7 @@ static int one_vm(struct sonde_rows *out, struct sonde_history *history,
 		return 0;
 	ret = last_code(history, vcpus, nr, &code);
 	if (ret)
-		return fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret));
+		return fail(err, ret, "cannot read a vCPU's exits: %s", error_reason(ret));
 	if (code > NS_MIN && command_thread(history, vm, code, &command) >= 0) {
 		p.name = "guest stops";
 		p.evidence = "the last VM exit; it began with its own command's first thread";

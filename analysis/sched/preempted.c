@@ -7,8 +7,6 @@
 #include "analysis/sched/preemption.h"
 #include "model/context.h"
 
-#include <string.h>
-
 /* ---- summed up ----------------------------------------------------------------------------- */
 
 /* The cells of a pair that make it what it is, in the order of the columns. */
@@ -238,7 +236,7 @@ static int find_vcpu_time(struct sonde_rows *out, struct sonde_history *history,
 	}
 	host_notes_release(&notes);
 	sonde_rows_free(states);
-	return ret ? fail(err, ret, "cannot sum up a vCPU's states: %s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "cannot sum up a vCPU's states: %s", error_reason(ret)) : 0;
 }
 
 static const struct sonde_column vcpu_columns[] = {

@@ -4,7 +4,6 @@
 #include "model/context.h"
 
 #include <errno.h>
-#include <string.h>
 
 struct scan {
 	struct sonde_history *history;
@@ -155,7 +154,7 @@ static int scan_run(struct scan *s, struct error *err)
 	s->log->has_parts = !ret && !s->stop && !s->log->too_long;
 	if (!s->log->has_parts)
 		preemption_log_forget_parts(s->log);
-	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", error_reason(ret)) : 0;
 }
 
 int preemption_parts(struct sonde_history *history, ns_t begin, ns_t end,
@@ -220,7 +219,7 @@ static bool runs_of_part(const struct preemption *p, void *data)
 
 static int cannot_read(int ret, struct error *err)
 {
-	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", error_reason(ret)) : 0;
 }
 
 int preemption_runs(struct sonde_history *history, ns_t begin, ns_t end,

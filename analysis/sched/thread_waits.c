@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/longest.h"
 #include "analysis/sched/thread_scan.h"
@@ -273,7 +272,7 @@ static void release_sums(struct sums *s)
 
 static int failed(struct error *err, int ret)
 {
-	return fail(err, ret, "cannot follow a thread's states: %s", strerror(-ret));
+	return fail(err, ret, "cannot follow a thread's states: %s", error_reason(ret));
 }
 
 static void release(struct kept *kept)

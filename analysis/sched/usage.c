@@ -67,7 +67,7 @@ static int collect_cpu(struct usages *u, struct sonde_history *history, int64_t 
 				 &nr);
 	if (ret)
 		return fail(err, ret, "cannot sum up what ran on CPU %d: %s", cpu.number,
-			    strerror(-ret));
+			    error_reason(ret));
 	for (unsigned i = 0; i < nr && !ret; i++)
 		ret = usage_add(u, history, cpu.number, &shares[i]);
 	free(shares);

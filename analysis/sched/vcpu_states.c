@@ -394,7 +394,7 @@ static int find_some(struct sonde_rows *out, struct sonde_history *history, cons
 	free(s.known);
 	free(s.parents);
 	free(s.off);
-	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "cannot follow a vCPU's states: %s", error_reason(ret)) : 0;
 }
 
 static int find_vcpu_states(struct sonde_rows *out, struct sonde_history *history, ns_t begin,

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Calls waits_scan() for all vCPUs. */
 static int scan_vcpus(struct sonde_history *history, ns_t begin, ns_t end,
@@ -21,7 +20,7 @@ static int scan_vcpus(struct sonde_history *history, ns_t begin, ns_t end,
 		ret = waits_scan(&users->cache, vcpu, begin, end, each, data);
 	if (*no_memory)
 		return fail(err, -ENOMEM, "out of memory");
-	return ret ? fail(err, ret, "cannot read a vCPU's waits: %s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "cannot read a vCPU's waits: %s", error_reason(ret)) : 0;
 }
 
 /* ---- one by one ---------------------------------------------------------------------------- */

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum step { STEP_BELOW, STEP_TO_CPU, STEP_TO_ENTRY, STEP_GUEST, STEP_QUEUE, NR_STEPS };
 
@@ -53,7 +52,7 @@ static int scan(struct sonde_history *history, bool awake, ns_t begin, ns_t end,
 
 	if (*no_memory)
 		ret = -ENOMEM;
-	return ret ? fail(err, ret, "cannot follow wake-ups: %s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "cannot follow wake-ups: %s", error_reason(ret)) : 0;
 }
 
 /* ---- all of a window, once ------------------------------------------------------------------- */

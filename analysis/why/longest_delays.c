@@ -442,9 +442,9 @@ static int collect(struct stretches *s, const struct why *w, struct error *err)
 		return ret;
 	ret = exit_sums_longest(exits, w->history, add_exits, s);
 	if (ret)
-		return fail(err, ret, "cannot read a vCPU's exits: %s", strerror(-ret));
+		return fail(err, ret, "cannot read a vCPU's exits: %s", error_reason(ret));
 	ret = find_causes(s, waits);
-	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "cannot read what ran on a CPU: %s", error_reason(ret)) : 0;
 }
 
 static bool delays_init(struct delays *d)

@@ -106,7 +106,7 @@ void endpoint_answer_part(const struct endpoint *e, struct sonde_history *histor
 	else
 		ret = e->answer(&c, &err);
 	if (ret)
-		reply_fail(reply, status_of(ret), *err.text ? err.text : strerror(-ret));
+		reply_fail(reply, status_of(ret), *err.text ? err.text : error_reason(ret));
 	else
 		reply_end(reply);
 }

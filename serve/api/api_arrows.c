@@ -270,6 +270,6 @@ int answer_arrows(struct call *c, struct error *err)
 	if (!ret)
 		ret = find_preemptions(&a, cpus, (unsigned)nr_cpus, err);
 	json_end(&j);
-	return ret && !err->code ? fail(err, ret, "cannot read the history: %s", strerror(-ret))
+	return ret && !err->code ? fail(err, ret, "cannot read the history: %s", error_reason(ret))
 				 : ret;
 }

@@ -317,7 +317,7 @@ int answer_step(struct call *c, struct error *err)
 	t += c->begin;
 	ret = step(c, (uint32_t)attr, !back, &w, &t);
 	if (ret < 0)
-		return fail(err, ret, "cannot read the history: %s", strerror(-ret));
+		return fail(err, ret, "cannot read the history: %s", error_reason(ret));
 	json_begin_object(&j, NULL);
 	if (ret)
 		json_int(&j, "t", t - c->begin);

@@ -215,7 +215,7 @@ void tsp_answer(struct tsp *tsp, const struct tsp_route *route, const char *body
 	if (!ret)
 		ret = write_answer(&c, &err);
 	if (ret)
-		tsp_fail(reply, status_of(ret), *err.text ? err.text : strerror(-ret));
+		tsp_fail(reply, status_of(ret), *err.text ? err.text : error_reason(ret));
 	else
 		reply_end(reply);
 	tsp_query_release(&query);

@@ -191,7 +191,7 @@ static int add_part(struct arrows *a, struct error *err)
 	if (a->call->output.kind == TSP_THREADS)
 		ret = add_thread_wakes(a);
 	if (ret)
-		return fail(err, ret, "cannot read the history: %s", strerror(-ret));
+		return fail(err, ret, "cannot read the history: %s", error_reason(ret));
 	if (a->call->output.kind == TSP_VCPUS && !is_full(a))
 		ret = add_table_rows(a, "wait_list", add_vcpu_wake, err);
 	if (a->call->output.kind != TSP_FUSED && !ret && !is_full(a))

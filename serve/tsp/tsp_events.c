@@ -185,7 +185,7 @@ static struct tsp_events *events_open(const struct tsp_call *c)
 		ret = seek(e, INT64_MIN, 0);
 	if (ret) {
 		snprintf(e->problem, sizeof(e->problem), "%s",
-			 *err.text ? err.text : strerror(-ret));
+			 *err.text ? err.text : error_reason(ret));
 		e->all = true;
 	}
 	return e;
@@ -244,7 +244,7 @@ static void count_for_a_while(struct tsp_events *e)
 	while (!ret && !e->all && (++i % LOOK_EVERY || now_ns() < until))
 		ret = count_one(e);
 	if (ret) {
-		snprintf(e->problem, sizeof(e->problem), "events end here: %s", strerror(-ret));
+		snprintf(e->problem, sizeof(e->problem), "events end here: %s", error_reason(ret));
 		e->all = true;
 	}
 }

@@ -231,7 +231,7 @@ static int put_states(struct row *r, struct error *err)
 						r->samples, put_pixels, r);
 	}
 	put_left_out(r);
-	return ret ? fail(err, ret, "cannot read the history: %s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "cannot read the history: %s", error_reason(ret)) : 0;
 }
 
 /* The window may stick out of the history: its samples are then fewer. */

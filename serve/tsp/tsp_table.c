@@ -256,5 +256,5 @@ int tsp_put_lines(struct tsp_call *c, const struct tsp_rows *rows, struct error 
 		ret = put_line(c, rows, i, columns, nr_columns, &search);
 	json_end(j);
 	json_end(j);
-	return ret ? fail(err, ret, "cannot read: %s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "cannot read: %s", error_reason(ret)) : 0;
 }

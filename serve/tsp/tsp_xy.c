@@ -279,5 +279,5 @@ int tsp_xy(struct tsp_call *c, struct error *err)
 	json_end(&c->json);
 	json_end(&c->json);
 	free(items);
-	return ret ? fail(err, ret, "cannot read the history: %s", strerror(-ret)) : 0;
+	return ret ? fail(err, ret, "cannot read the history: %s", error_reason(ret)) : 0;
 }

@@ -8,8 +8,11 @@ make_history
 ln -s run.sonde "$scratch/other.sonde"
 cp "$history" "$scratch/copy.sonde"
 
-# A run that is named twice is served once, whatever it is called; a copy is another run.
-nice -n 5 "$sonde" serve --format json "$history" "$scratch/other.sonde" "$scratch/copy.sonde" "$history" \
+head -c 300 "$history" >"$scratch/cut.sonde"
+
+# A run that is named twice is served once, whatever it is called; a copy is another run; one that cannot
+# be opened does not keep the others.
+nice -n 5 "$sonde" serve --format json "$history" "$scratch/other.sonde" "$scratch/cut.sonde" "$scratch/copy.sonde" "$history" \
 	>"$scratch/out" 2>"$scratch/err" &
 server=$!
 trap 'kill $server 2>/dev/null || :; rm -rf "$scratch"' EXIT
@@ -19,6 +22,8 @@ for _ in $(seq 100); do
 done
 json 'len(j["urls"]) == 2 and j["urls"][1] == j["urls"][0] + "2/"'
 says err "other.sonde is named twice: served once"
+says err "cut.sonde"
+says err "what cannot be opened is not served; the rest is"
 [ "$(grep -c "named twice" "$scratch/err")" = 2 ] || fail "$(cat "$scratch/err")"
 
 # The page has its run's model inside: the same that it would be told.
@@ -105,4 +110,6 @@ for _ in range(50):
 sys.exit(f"{own}: {nices()}")
 END
 kill $server
-wait $server || fail "it ends with $?"
+wait $server && fail "one was not served"
+[ $? = 1 ] || fail "it ends with $?"
+run 1 "$sonde" serve "$scratch/cut.sonde"
