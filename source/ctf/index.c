@@ -10,8 +10,10 @@
 #include "source/ctf/reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "source/ctf/bits.h"
 
@@ -125,15 +127,39 @@ unsigned ctf_packet_key(const struct ctf_trace *t, const struct ctf_file *cf,
 	return CTF_KEY_BYTES;
 }
 
+/* Where the file next has data from @from on, and until where: a hole has as many zeros as it likes,
+ * which nobody wrote.  False when there is none before @to. */
+static bool next_data(int fd, uint64_t from, uint64_t to, uint64_t *begin, uint64_t *end)
+{
+	off_t data = lseek(fd, (off_t)from, SEEK_DATA), hole;
+
+	*begin = from;
+	*end = to;
+	if (data < 0) /* a file system that does not know has data everywhere */
+		return errno != ENXIO;
+	hole = lseek(fd, data, SEEK_HOLE);
+	*begin = (uint64_t)data;
+	if (hole > data && (uint64_t)hole < to)
+		*end = (uint64_t)hole;
+	return *begin < to;
+}
+
 /* The next place in [from, to) where a packet of this trace begins; @to when there is none. */
 static uint64_t resync(const struct builder *b, const struct ctf_file *cf, uint64_t from,
 		       uint64_t to)
 {
 	uint8_t key[CTF_KEY_BYTES];
 	const uint8_t *hit = NULL;
+	uint64_t begin, end;
+	int fd;
 
-	if (ctf_packet_key(b->cs->trace, cf, key) == CTF_KEY_BYTES)
-		hit = memmem(cf->map.data + from, to - from, key, sizeof(key));
+	if (ctf_packet_key(b->cs->trace, cf, key) < CTF_KEY_BYTES)
+		return to;
+	fd = open(cf->path, O_RDONLY | O_CLOEXEC);
+	for (; !hit && from < to && next_data(fd, from, to, &begin, &end); from = end)
+		hit = memmem(cf->map.data + begin, end - begin, key, sizeof(key));
+	if (fd >= 0)
+		close(fd);
 	return hit ? (uint64_t)(hit - cf->map.data) : to;
 }
 

@@ -706,6 +706,40 @@ static void garbage_at_the_end(void **state)
 
 /* Zeros where events were: none is made of them.  Those in front are as they were, but for one whose
  * last bytes are zeros, too, which may be missing. */
+/* Behind its packets, and between two, the file has a hole: nobody reads a quarter of a terabyte. */
+static void holes_are_not_read(void **state)
+{
+	static const uint64_t hole = UINT64_C(1) << 38;
+
+	(void)state;
+	for (unsigned between = 0; between < 2; between++) {
+		struct bits b = {0}, more = {0};
+		char path[128];
+		FILE *f;
+
+		put_packet(&b, &(struct packet_form){.begin = 100}, 3, 0);
+		put_packet(&more, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, 0);
+		make_dir(&o);
+		write_file(&o, "metadata", ONE_FIELD, strlen(ONE_FIELD));
+		write_bits(&o, "ch0_0", &b);
+		snprintf(path, sizeof(path), "%s/ch0_0", o.dir);
+		assert_int_equal(truncate(path, (off_t)hole), 0);
+		f = fopen(path, "ab");
+		assert_non_null(f);
+		if (between)
+			assert_int_equal(fwrite(more.data, 1, 4096, f), 4096);
+		fclose(f);
+		free(more.data);
+		alarm(10);
+		must_open(&o);
+		alarm(0);
+		assert_int_equal(count(&o, EV_OTHER), between ? 3 : 0);
+		/* Of the first packet nothing is believed, either. */
+		assert_int_equal(o.trace->loss.bytes_skipped, hole - 4096 + 84 + 3 * 8);
+		close_trace(&o);
+	}
+}
+
 static void zeros(void **state)
 {
 	for (unsigned back = 0; back < 2; back++) {
@@ -1433,6 +1467,7 @@ int main(void)
 		cmocka_unit_test(packets_of_another_stream),
 		cmocka_unit_test(a_gap_between_packets_without_ends),
 		cmocka_unit_test(garbage_at_the_end),
+		cmocka_unit_test(holes_are_not_read),
 		cmocka_unit_test(zeros),
 		cmocka_unit_test(zeros_at_the_end_of_a_cut_file),
 		cmocka_unit_test(damaged_packets_are_gaps),
