@@ -11,6 +11,7 @@
 #include "record/directory/run.h"
 #include "base/units.h"
 #include "report/paragraph.h"
+#include "report/safe.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -163,12 +164,14 @@ static void print_text(const struct invocation *inv, const char *output,
 		       const struct sonde_analyze_result *r, double seconds)
 {
 	char in[UNIT_TEXT], out[UNIT_TEXT], length[UNIT_TEXT], left_out[LEFT_OUT_ROOM];
+	char name[256]; /* it may be a folder's, which others chose */
 	/* How much of the input was read is not known when the user stopped it. */
 	const char *part = r->interrupted ? "a part of " : "";
 
 	if (inv->common.quiet)
 		return;
-	fprintf(inv->screen.out, "%s: ", output);
+	safe_text(name, sizeof(name), output);
+	fprintf(inv->screen.out, "%s: ", name);
 	print_counts(inv->screen.out, r);
 	fprintf(inv->screen.out,
 		", of %u traced machine%s over %s from the first to the last, %s%s of events in, "
@@ -181,8 +184,8 @@ static void print_text(const struct invocation *inv, const char *output,
 			"times are cycles (cy) of a counter whose rate the traces do "
 			"not tell; --tsc-khz N tells it\n");
 	if (r->left_out)
-		fprintf(inv->screen.out, "%s\n", left_out_text(r, output, left_out));
-	print_problems(inv, output, r);
+		fprintf(inv->screen.out, "%s\n", left_out_text(r, name, left_out));
+	print_problems(inv, name, r);
 	print_lacking(inv, output);
 }
 

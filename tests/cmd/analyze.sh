@@ -267,3 +267,9 @@ mkdir "$scratch/piped"
 mkfifo "$scratch/piped/run.json"
 run 1 timeout 20 "$sonde" record --recover "$scratch/piped"
 says err "is no recording: it has no run.json"
+
+# A folder's name is somebody else's: a terminal is not told what to do by it.
+named=$'folder\e[2J'
+run 0 "$sonde" analyze samples/marks -o "$scratch/$named.sonde"
+says out "folder?[2J.sonde: "
+! grep -q $'\e' "$scratch/out" || fail "an escape sequence is printed"
