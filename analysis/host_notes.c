@@ -78,7 +78,13 @@ bool host_notes_unplaced(const struct host_notes *n, int64_t vm)
 	return find_loose(&m, n, vm);
 }
 
-/* Hypervisors around it that have no trace, the innermost first. */
+/* The outermost machine, where that is a VM: whatever its host ran is in all times that it had. */
+static bool find_hostless(struct sonde_machine *m, const struct host_notes *n)
+{
+	return outermost_of(n->history) == OUTERMOST_VM && !sonde_machine_get(n->history, 0, m);
+}
+
+/* The innermost hypervisor around it that has no trace, but a host that has one. */
 static const char *untraced_around(struct host_notes *n, int64_t vm)
 {
 	struct sonde_machine m;
@@ -89,9 +95,7 @@ static const char *untraced_around(struct host_notes *n, int64_t vm)
 		if (!m.traced)
 			return keep(n, "at least: ", m.name, " has no trace");
 	}
-	if (outermost_of(n->history) != OUTERMOST_VM || sonde_machine_get(n->history, 0, &m))
-		return "";
-	return keep(n, "at least: the host of ", m.name, " has no trace");
+	return "";
 }
 
 static bool is_noted(ns_t missing_ns, ns_t of_ns)
@@ -141,6 +145,10 @@ const char *host_notes_of_cost(struct host_notes *n, int64_t vm, ns_t had_ns)
 
 	if (find_loose(&m, n, vm))
 		return keep(n, "not known: nothing bounds the clock of ", m.name, "");
+	/* Too much by what that host ran, too little by what it did for this VM. */
+	if (find_hostless(&m, n))
+		return keep(n, "no bound: times hold what the host of ", m.name,
+			    " ran, which has no trace");
 	note = untraced_around(n, vm);
 	if (!*note && !sonde_machine_get(n->history, vm, &m))
 		note = lacking_around(n, m.parent, had_ns);
@@ -158,6 +166,10 @@ const char *host_notes_of_steal(struct host_notes *n, int64_t vm, ns_t unknown_n
 	/* Its own clock does not matter: its host's trace has its vCPUs' threads. */
 	if (find_loose(&loose, n, m.parent))
 		return keep(n, "inherited not known: nothing bounds the clock of ", loose.name, "");
+	/* Who was runnable meanwhile was so whatever that host ran; who had a CPU, maybe not. */
+	if (find_hostless(&m, n))
+		return keep(n, "at least: the host of ", m.name,
+			    " has no trace; other times hold what it ran");
 	note = untraced_around(n, vm);
 	if (*note)
 		return note;

@@ -137,7 +137,7 @@ static void vm_verdict(struct why *w, const struct sonde_rows *vms, size_t row,
 	v.by_ns = top.total;
 	v.count = rows_named(vms, row, "exits").i;
 	v.cause = top.count ? top.name : "";
-	say(&v.says, "Hypervisors used %s", *note ? "at least " : "");
+	say(&v.says, "Hypervisors used %s", strncmp(note, "at least", 8) ? "" : "at least ");
 	say_length(&v.says, v.cost_ns);
 	say(&v.says, " of CPU time for ");
 	say_machine(&v.says, vm);
@@ -146,6 +146,10 @@ static void vm_verdict(struct why *w, const struct sonde_rows *vms, size_t row,
 	    unit_count(exits_text, rows_named(vms, row, "exits").i),
 	    unit_share(share, rows_named(vms, row, "share").i),
 	    *note ? "its known time on a CPU" : "all the time it had a CPU");
+	if (!strncmp(note, "no bound", 8))
+		say(&v.says,
+		    " An untraced host ran meanwhile, too: these times hold that, and have "
+		    "no bound.");
 	say_top(&top, &v);
 	say_nesting(nesting, vm, &v);
 	point_at_longest(exits, vm, &v);

@@ -215,7 +215,10 @@ json 'len(j["hypervisor"]) > 1 and all(r["guest"] == r["share"] == -1 and "not k
 # Of a hypervisor that has no trace the work looks like the VM's.
 run 0 "$sonde" analyze samples/ftrace/vm-a.dat samples/ftrace/vm-a-n.dat -o "$scratch/x.sonde"
 run 0 "$sonde" report "$scratch/x.sonde" -t hypervisor --format json
-json 'j["hypervisor"][0]["share"] > 0 and j["hypervisor"][0]["note"] == "at least: the host of vm-a has no trace"'
+json 'j["hypervisor"][0]["share"] > 0 and j["hypervisor"][0]["note"] == "no bound: times hold what the host of vm-a ran, which has no trace"'
+run 0 "$sonde" why "$scratch/x.sonde" --vm vm-a-n
+not_says out "Hypervisors used at least"
+says out "An untraced host ran meanwhile, too: these times hold that, and have no bound."
 # A wrong command line is one before anything is read.
 for wrong in "--parent vm-a" "--parent =host0" "--parent vm-a=" "--tsc-offset vm-a"; do
 	# shellcheck disable=SC2086

@@ -371,7 +371,7 @@ def finds_greater_sums(runners):
 PLANTED = [("ftrace", None, "modes", "runs"), ("ftrace", "vm-a.dat", "exits", "hypervisor"),
            ("lab-run-containers-6.1", "host0/trace.dat", "gains", "more of thread"),
            ("ftrace", "host0.dat", "neighbours", "more of task"), ("ftrace", "vm-a.dat", "neighbours", "more of runs"),
-           ("lttng", "host0", "neighbours", "more of thread"),
+           ("lttng", "host0", "neighbours", "more of thread"), ("lttng", "host0", "bounds", "hypervisor"),
            ("lab-run-containers-6.1", "vm-a/trace.dat", "waits", "wakeup_list"),
            ("lab-run-containers-6.1", "vm-a/trace.dat", "waits", "wakeup"),
            ("lab-run-containers-6.1", "vm-a.vm-a-n/trace.dat", "waits", "wakeup")]

@@ -14,9 +14,15 @@
 static enum lie lie_named(const char *name)
 {
 	static const char *const names[] = {
-		[LIE_GREATER] = "greater", [LIE_MODES] = "modes",	    [LIE_GAPS] = "gaps",
-		[LIE_WAITS] = "waits",	   [LIE_LONGEST] = "longest",	    [LIE_EXITS] = "exits",
-		[LIE_GAINS] = "gains",	   [LIE_NEIGHBOURS] = "neighbours",
+		[LIE_GREATER] = "greater",
+		[LIE_MODES] = "modes",
+		[LIE_GAPS] = "gaps",
+		[LIE_WAITS] = "waits",
+		[LIE_LONGEST] = "longest",
+		[LIE_EXITS] = "exits",
+		[LIE_GAINS] = "gains",
+		[LIE_BOUNDS] = "bounds",
+		[LIE_NEIGHBOURS] = "neighbours",
 	};
 
 	for (unsigned i = LIE_GREATER; i < sizeof(names) / sizeof(*names); i++) {
@@ -65,6 +71,8 @@ int main(int argc, char **argv)
 		compare_words(&p);
 		compare_tables(&p);
 	}
+	if (p.root > 0)
+		compare_bounds(&p);
 	printf("compared\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\t%lld\n", (long long)p.moments,
 	       (long long)p.known_ns, (long long)p.kept_ns, (long long)p.more, (long long)p.rows,
 	       (long long)p.rows_kept,

@@ -16,6 +16,7 @@
  *	rows.c       the tables of what there is: machines, threads, namespaces ...
  *	words.c      `sonde state`, and pictures
  *	tables.c     every table that `sonde report` and SQL show, row by row (sheet.h)
+ *	bounds.c     without the host's trace: what tables call "at least"
  *
  * What is wrong is printed, one line each: "wrong", what kind of thing, which one, from, to, what
  * the second history says, what the first one said.
@@ -58,6 +59,7 @@ struct twin {
  *	LONGEST  the longest of all have what ran in all gaps that only the whole history knows of
  *	EXITS    VMs in one whose trace is missing exited twice as often
  *	GAINS    all that it says of the second half, where the first one knew nothing
+ *	BOUNDS   figures that have no bound are "at least" so great
  *	NEIGHBOURS  all that it says while it may say more of another machine or CPU
  */
 enum lie {
@@ -69,6 +71,7 @@ enum lie {
 	LIE_LONGEST,
 	LIE_EXITS,
 	LIE_GAINS,
+	LIE_BOUNDS,
 	LIE_NEIGHBOURS
 };
 
@@ -184,5 +187,6 @@ void compare_states(struct pair *p);
 void compare_rows(struct pair *p);
 void compare_words(struct pair *p);
 void compare_tables(struct pair *p);
+void compare_bounds(struct pair *p);
 
 #endif

@@ -91,7 +91,7 @@ def check_host_alone(scratch):
 def check_steal_notes(scratch):
     """Steal time of which nobody saw a part, its own or what a vCPU inherits, is not in its total, and the report says so."""
     ftrace, history = lib.ROOT / "samples/ftrace", Path(scratch) / "some.sonde"
-    for traces, notes in ((("vm-a", "vm-a-n"), {"vm-a-n": "at least: the host of vm-a has no trace"}),
+    for traces, notes in ((("vm-a", "vm-a-n"), {"vm-a-n": "at least: the host of vm-a has no trace; other times hold what it ran"}),
                           (("host0", "vm-a-n"), {"vm-a-n": "at least: vm-tid157 has no trace"}),
                           (("host0", "vm-a", "vm-a-n"), {"vm-a-n": "at least: 20.36 ms are not known"})):
         lib.run(lib.SONDE, "analyze", *(ftrace / f"{name}.dat" for name in traces), "-o", history)
