@@ -72,6 +72,20 @@ static bool is_beside_stranger(const struct census *c, const struct sonde_histor
 	return !sonde_machine_get(history, row, &m) && c->has_strangers[m.parent + 1];
 }
 
+/* A machine that the other history does not have may be one there that this one does not have: they
+ * are in machines that are each other's, but neither name nor structure tells. */
+static bool may_be_another(const struct sonde_history *history, int64_t row,
+			   const int64_t *to_other, const struct census *other)
+{
+	struct sonde_machine m;
+
+	if (to_other[row] >= 0)
+		return false;
+	while (row >= 0 && to_other[row] < 0 && !sonde_machine_get(history, row, &m))
+		row = m.parent;
+	return other->has_strangers[(row < 0 ? row : to_other[row]) + 1];
+}
+
 static bool is_whole(const struct match *m, const struct census census[2], int64_t before)
 {
 	int64_t after = before < 0 ? -1 : m->to_after[before];
@@ -133,7 +147,8 @@ static bool fill(struct places *p, const struct match *m, const struct census ce
 		if (at->before >= 0) /* a name means the first that has it */
 			continue;
 		at->before = row;
-		at->same_view = same_view(m, row);
+		at->same_view = same_view(m, row) &&
+				!may_be_another(m->before, row, m->to_after, &census[1]);
 		at->same_place = same_place(m, row);
 		at->is_whole = is_whole(m, census, row);
 	}
@@ -142,6 +157,7 @@ static bool fill(struct places *p, const struct match *m, const struct census ce
 		if (!at)
 			return false;
 		at->after = row;
+		at->same_view &= !may_be_another(m->after, row, m->to_before, &census[0]);
 	}
 	return true;
 }

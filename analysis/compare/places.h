@@ -14,7 +14,7 @@ struct place {
 	const char *name;
 	int64_t before, after; /* rows in either history; -1: it has none of that name */
 	/* Only a VM's own trace names its threads: both histories have it, or neither.  So it is
-	 * where one has no such machine. */
+	 * where one has no such machine, and none that this may be. */
 	bool same_view;
 	/* What is around a machine shows in its time: its host's trace tells when it did not run. */
 	bool same_place;

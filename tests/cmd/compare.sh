@@ -96,6 +96,19 @@ run 0 "$sonde" compare "$scratch/uncut.sonde" "$scratch/orphan.sonde"
 not_says out "that changed"
 not_says out "vm-a vCPU 0: absent"
 
+# A VM that no name tells any more, for want of its trace, may be one that seems to be new: nothing of
+# what they took from others came or went.
+cp -r samples/lttng "$scratch/part"
+chmod -R u+w "$scratch/part"
+rm -r "$scratch/part/vm-a"
+"$sonde" analyze -q samples/lttng -o "$scratch/all.sonde"
+"$sonde" analyze -q "$scratch/part" -o "$scratch/part.sonde"
+run 0 "$sonde" compare "$scratch/all.sonde" "$scratch/part.sonde"
+not_says out "of vm-a: 0.00%"
+says out 'among them "steal time, by'
+run 0 "$sonde" compare "$scratch/part.sonde" "$scratch/all.sonde" --format json
+json 'all(r["chance"] == -1 for r in j["compare"] if r["what"].endswith((" of vm-a", " of vm-137")))'
+
 # Without its guests' traces a run does not know user from kernel: that is no change, nor none.
 "$sonde" analyze -q samples/ftrace/host0.dat -o "$scratch/host.sonde"
 "$sonde" analyze -q samples/ftrace/host0.dat --guest vm-tid156=samples/ftrace/vm-b.dat \
