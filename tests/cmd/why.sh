@@ -161,8 +161,7 @@ not_says out "only the kernel of"
 
 # Processes that page tables tell apart are no threads whose names are known; of other VMs neither is said.
 tar -C "$scratch" -xf samples/lab/bochs-vmx-6.1.tar.xz
-# Nothing places the trace of the VM itself: it is left out.
-run 3 "$sonde" analyze -q "$scratch/vmx-6.1" -o "$scratch/spaces.sonde"
+run 0 "$sonde" analyze -q "$scratch/vmx-6.1/L0/run/host0" -o "$scratch/spaces.sonde"
 run 0 "$sonde" why "$scratch/spaces.sonde"
 says out "process 1 of vm-a had a run-queue delay"
 says out "vm-a has no trace of its own: its processes are told apart by their page tables"
