@@ -52,8 +52,8 @@ static enum path_kind kind_of(const struct path_walker *w, const struct sonde_co
 	if (own.vcpu >= 0 && !sonde_cpu_get(w->f->history, own.vcpu, &vcpu) &&
 	    query_is_inside(w->f->history, c->machine, vcpu.machine))
 		return PATH_RUNS;
-	/* A guest of which nothing more is known may be running it. */
-	if (c->mode == SONDE_MODE_GUEST && c->machine == w->machine)
+	/* A guest of which nothing more is known may be running it; not in another's page table. */
+	if (c->mode == SONDE_MODE_GUEST && c->machine == w->machine && c->thread < 0)
 		return PATH_RUNS;
 	return PATH_OFF_CPU;
 }

@@ -70,7 +70,7 @@ int usage_group(struct sonde_rows *out, struct sonde_history *history, ns_t begi
 	{"irq", "IRQ", SONDE_COL_NS, "in hardirqs"},                                     \
 	{"softirq", "SOFTIRQ", SONDE_COL_NS, "in softirqs"},                                \
 	{"hypervisor", "HYPERVISOR", SONDE_COL_NS, "between VM exits and entries"},                \
-	{"guest", "GUEST", SONDE_COL_NS, "in guest mode, nothing more is known"},             \
+	{"guest", "GUEST", SONDE_COL_NS, "in guest mode: user, kernel, handler or idle, not known which"}, \
 	{"idle", "IDLE", SONDE_COL_NS, "idle"},                                                    \
 	{"unknown", "UNKNOWN", SONDE_COL_NS,                                                       \
 	 "not known, counted for the host"}

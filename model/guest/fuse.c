@@ -56,12 +56,13 @@ static struct context in_thread(const struct cpu *cpu)
 	return layer(cpu, th->where == WHERE_USER ? MODE_USER : MODE_TASK, 0);
 }
 
-/* Something in an address space of a guest that nothing more is known about. */
+/* Something in an address space of a guest that nothing more is known about: its process, or a
+ * handler upon it, or the idle task, which borrows the page table. */
 static struct context in_space(const struct cpu *cpu)
 {
 	uint64_t thread = (uint64_t)cpu->space->thread->row + 1;
 
-	return (struct context){thread << 32 | (cpu->index + 1), MODE_TASK, 0};
+	return (struct context){thread << 32 | (cpu->index + 1), MODE_GUEST, 0};
 }
 
 /* No thread is known.  In a VM that says at least that it runs. */

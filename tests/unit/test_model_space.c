@@ -54,9 +54,9 @@ static void a_vcpu_runs_what_it_exited_with(void **state)
 	exits(HOST, 0, 490, 100, EXIT_INTR);
 	world_close(500);
 	assert_runs(0, 150, "vm-90/0 - guest");
-	assert_runs(0, 250, "vm-90/0 -2 task");
-	assert_runs(0, 330, "vm-90/0 -3 task");
-	assert_runs(0, 450, "vm-90/0 -2 task");
+	assert_runs(0, 250, "vm-90/0 -2 guest");
+	assert_runs(0, 330, "vm-90/0 -3 guest");
+	assert_runs(0, 450, "vm-90/0 -2 guest");
 	assert_string_equal(task_at(205), "process 1");
 	assert_string_equal(task_at(310), "process 2");
 	assert_string_equal(task_at(410), "process 1");
@@ -152,9 +152,9 @@ static void nested_guests_have_their_own(void **state)
 	happens(HOST, 0, 420, GUEST_CR3, -1, 0x9000, 100, 90, 0x99000, USER_RIP);
 	world_close(500);
 	assert_int_equal(fake_rows("address_space"), 3);
-	assert_runs(0, 350, "vm-90/0 -2 task");
-	assert_runs(0, 415, "vm-90.nested1/0 -2 task");
-	assert_runs(0, 450, "vm-90.nested1/0 -3 task");
+	assert_runs(0, 350, "vm-90/0 -2 guest");
+	assert_runs(0, 415, "vm-90.nested1/0 -2 guest");
+	assert_runs(0, 450, "vm-90.nested1/0 -3 guest");
 }
 
 /* Whatever a file says: bounded, and nobody else's threads. */

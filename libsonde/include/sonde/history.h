@@ -196,7 +196,7 @@ enum sonde_mode {
 	SONDE_MODE_IRQ,
 	SONDE_MODE_SOFTIRQ,
 	SONDE_MODE_HYPERVISOR, /* KVM and VMM between VM exit and entry */
-	SONDE_MODE_GUEST,      /* in a guest of which nothing more is known */
+	SONDE_MODE_GUEST,      /* in a guest, of which no more is known but maybe the process */
 	SONDE_MODE_KERNEL,
 	SONDE_MODE_TASK, /* a thread; user or kernel is not known */
 };
