@@ -85,15 +85,10 @@ static void note_damage(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, 
 			      (unsigned long long)((cur->file_bit + at) / 8));
 }
 
-/* Nothing of the packet is believed, its times neither: the loss is all between its neighbours. */
 static void skip_packet(struct cursor *c, struct ctf_cursor *cur, uint64_t fault_pos,
 			const char *why)
 {
 	note_damage(c, cur, 0, fault_pos, why);
-	cur->skipped = true;
-	cur->now.prev = cur->before;
-	if (cur->packet_end < cur->ceiling && cur->ceiling != UINT64_MAX)
-		cur->packet_end = cur->ceiling;
 	cur->phase = AT_PACKET_END;
 }
 
@@ -148,16 +143,6 @@ static void make_lost(struct cursor *c, struct event *e, uint64_t nr, uint64_t b
 	e->arg[2] = (int64_t)(end > begin ? end : begin);
 }
 
-/* Until when the stream is known in front of packet @p; where nothing else tells, the packet does. */
-static uint64_t known_before(const struct cursor *c, const struct ctf_cursor *cur,
-			     const struct packet *p)
-{
-	uint64_t end = c->packet ? p[-1].end : 0;
-
-	end = end > cur->now.prev ? end : cur->now.prev;
-	return end ? end : p->begin;
-}
-
 /* Sets the cursor to the packet's first bit. */
 static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
 {
@@ -174,7 +159,6 @@ static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
 		forget_behind(cur, p->offset_bytes);
 	cur->data = cur->map->data + p->offset_bytes;
 	cur->file_bit = p->offset_bytes * 8;
-	cur->before = known_before(c, cur, p);
 	cur->now.last = cur->packet->begin_raw;
 	cur->now.prev = p->begin;
 	cur->ceiling = is_last ? UINT64_MAX : p[1].begin;
@@ -189,7 +173,6 @@ static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
 		cur->end = ctf_align_up(cur->end, 8);
 	cur->damaged = cur->packet->truncated || cur->packet->lost_unknown;
 	cur->fault_pos = cur->sound_end = 0;
-	cur->skipped = false;
 	cur->phase = IN_PACKET;
 }
 
@@ -209,8 +192,7 @@ static void prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct
 		return;
 	cur->discarded = lost;
 	if (begin != cur->packet->begin_raw || end != cur->packet->end_raw) {
-		cur->now.last = begin;
-		cur->now.prev = begin > cur->before ? begin : cur->before;
+		cur->now.last = cur->now.prev = begin;
 		cur->packet_end = end;
 		cur->now.usual_end = end > begin ? end : begin;
 	}
@@ -223,19 +205,17 @@ static void prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct
 		      cur->cs->files[cur->file].path, (unsigned long long)p->offset_bytes);
 }
 
-/* What an event of this packet can be at the latest.  Old LTTng wrote ends too early: not by as much
- * as a begin that lies moves events. */
+/* What an event of this packet can be at the latest.  Old LTTng wrote ends too early. */
 static uint64_t latest_time(const struct ctf_cursor *cur, uint64_t begin)
 {
-	uint64_t end = cur->packet_end, slack = end > begin ? end - begin : 0, latest;
+	uint64_t end = cur->packet_end, slack = end > begin ? end - begin : 0;
 
+	if (cur->ceiling != UINT64_MAX)
+		return end > cur->ceiling ? end : cur->ceiling;
 	/* What was cut off came last: what is there is not later than that. */
-	if (cur->packet->truncated && end && cur->ceiling == UINT64_MAX)
+	if (cur->packet->truncated && end)
 		return end;
-	latest = end && end < UINT64_MAX - slack ? end + slack : UINT64_MAX;
-	if (latest > cur->ceiling)
-		latest = end > cur->ceiling ? end : cur->ceiling;
-	return latest;
+	return end && end < UINT64_MAX - slack ? end + slack : UINT64_MAX;
 }
 
 /* Reads all events of the packet that the cursor has entered, for what is wrong with it; sets where
@@ -285,26 +265,16 @@ static bool ends_well(const struct ctf_cursor *cur, uint64_t len_bytes)
 	return begins && left < CUT_HEADER_MAX;
 }
 
-/* Events have at least this many low bits of their time; the begin gives the rest. */
-#define TIME_BITS 27
-
-/* So long before the events in front, a begin is no step of a clock. */
-static bool is_far_back(const struct ctf_cursor *cur)
-{
-	return cur->now.last < cur->before && (cur->before - cur->now.last) >> TIME_BITS;
-}
-
 /* Leaves a packet again that does not hold together; judged once, however many cursors come by, but
  * for one of which a part is believed. */
 static void believe_or_skip(struct cursor *c, struct ctf_cursor *cur)
 {
 	uint8_t told = atomic_load(&cur->packet->told);
-	bool misplaced = cur->packet->misplaced || is_far_back(cur);
-	enum ctf_fault fault = misplaced ? CTF_MISPLACED : CTF_TORN;
+	enum ctf_fault fault = cur->packet->misplaced ? CTF_MISPLACED : CTF_TORN;
 
 	if (told & CTF_JUDGED_SOUND)
 		return;
-	if (!(told & CTF_JUDGED_BAD) && !cur->packet->torn && !misplaced &&
+	if (!(told & CTF_JUDGED_BAD) && !cur->packet->torn && !cur->packet->misplaced &&
 	    ends_well(cur, c->stream->packets[c->packet].len_bytes))
 		fault = judge(c, cur);
 	if (fault && cur->sound_end > cur->pos) {
@@ -322,8 +292,13 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	const struct packet *p = &c->stream->packets[c->packet];
 	struct ctf_packet_info info;
 	struct error why = {0};
+	unsigned n = 0;
 
 	enter_packet(c, cur);
+	if (cur->packet->gap) {
+		make_lost(c, e, 0, cur->packet->gap_from, p->begin);
+		n = 1;
+	}
 	if (ctf_packet_read(cur->cs->trace, cur->data, cur->map->len_bytes - p->offset_bytes,
 			    cur->regs, &info, &why)) {
 		cur->count_before = UINT64_MAX;
@@ -346,10 +321,7 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 		else
 			believe_or_skip(c, cur);
 	}
-	if (!cur->packet->gap || cur->skipped)
-		return 0;
-	make_lost(c, e, 0, cur->packet->gap_from, p->begin);
-	return 1;
+	return n;
 }
 
 /* When the stream's first event that can be read was recorded; UINT64_MAX without any. */
@@ -369,11 +341,11 @@ static uint64_t first_event_of(struct stream *s)
 }
 
 /*
- * Where a loss up to @end begins when nothing before it could be read.  What a stream's first packet
- * says is the time when its buffer was made, and tracing may have begun long after; or is damaged.
- * It begins on all CPUs at once, so nothing is missing from before the first event of all.
+ * Where a loss of @begin to @end begins when nothing before it could be read: a stream's first packet
+ * has the time when its buffer was made, and tracing may have begun long after.  It begins on all
+ * CPUs at once, so nothing is missing from before the first event of all.
  */
-static uint64_t loss_begin(struct cursor *c, struct ctf_cursor *cur, uint64_t end)
+static uint64_t loss_begin(struct cursor *c, struct ctf_cursor *cur, uint64_t begin, uint64_t end)
 {
 	struct trace *t = c->stream->trace;
 	uint64_t first = atomic_load(&cur->cs->trace->first_event);
@@ -387,7 +359,8 @@ static uint64_t loss_begin(struct cursor *c, struct ctf_cursor *cur, uint64_t en
 		}
 		atomic_store(&cur->cs->trace->first_event, first);
 	}
-	return first < end ? first : end;
+	first = first < end ? first : end;
+	return first > begin ? first : begin;
 }
 
 static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
@@ -398,7 +371,7 @@ static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct even
 	bool is_cut_off;
 
 	if (cur->damaged && !cur->last && !c->packet && !cur->looking && cur->cs->trace->open)
-		begin = cur->now.prev = loss_begin(c, cur, end);
+		begin = loss_begin(c, cur, begin, end);
 	if (cur->last)
 		cur->last_tid = ctf_last_tid(cur);
 	cur->last = NULL;

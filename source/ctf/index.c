@@ -226,10 +226,9 @@ static bool has_times_of(const struct ctf_packet_info *info, const struct ctf_lt
 	       info->roles.value[CTF_ROLE_END] == e->end;
 }
 
-/* An index that is not used, of a file that is its own: no more packets have other times than those
- * it says. */
-static bool is_own_index(struct builder *b, const struct ctf_file *cf,
-			 const struct ctf_lttng_index *lt)
+/* An index that is not used, of a file that is its own: most packets have the times it says. */
+static bool is_of_most(struct builder *b, const struct ctf_file *cf,
+		       const struct ctf_lttng_index *lt)
 {
 	uint32_t same = 0, other = 0;
 
@@ -247,7 +246,7 @@ static bool is_own_index(struct builder *b, const struct ctf_file *cf,
 		else
 			other++;
 	}
-	return same && same >= other;
+	return same > other;
 }
 
 /*
@@ -492,7 +491,7 @@ static int list_file(struct builder *b, uint32_t file)
 				      "the index of %s does not fit it; the packets are read "
 				      "instead",
 				      cf->path);
-		if (!at && is_own_index(b, cf, &lt))
+		if (!at && is_of_most(b, cf, &lt))
 			beside = lt;
 	}
 	if (ret != -ENOMEM) {

@@ -43,8 +43,6 @@ FOUND_ASTRAY = {"perf": [50000216, 50000298, 50000338, 61000013, 61000060, 61000
 ASTRAY = ["times altered", "records swapped"]
 # ... of all kinds of that.
 FOUND_MISPLACED = {"perf": [98000448]}
-# ... of a packet that says another begin.
-FOUND_STAMPS = {"lttng": [1004, 1017, 1040, 1041]}
 ALL_MISPLACED = ["CPUs altered", "numbers altered", "records swapped", "times altered"]
 # ... of a page of another CPU, as long as its threads did not tell (source/dat/page.h): a dozen cuts of that kind
 # come near the ceiling below with or without that, these do not.
@@ -281,8 +279,6 @@ def main():
                     runner.one(number, ASTRAY, log)
                 for number in FOUND_MISPLACED.get(runner.name, []):
                     runner.one(number, ALL_MISPLACED, log)
-                for number in FOUND_STAMPS.get(runner.name, []):
-                    runner.one(number, ["stamps altered"], log)
                 for number in FOUND_FOREIGN.get(runner.name, []):
                     runner.one(number, ["pages of another CPU"], log)
                 for how, numbers in FOUND_PACKED.items() if runner.name == "perf -z" else ():
