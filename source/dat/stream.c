@@ -17,8 +17,8 @@
 /* trace-cmd packs so many pages into a chunk.  Plain pages are grouped alike, so that a trace has
  * the same packets whether it is packed or not. */
 #define CHUNK_PAGES 10
-#define CHUNK_PAGES_MAX 64 /* more is no chunk: a few bytes can claim to be any number of zeros */
 #define CHUNK_HEADER_BYTES 8
+#define CHUNK_MAX_BYTES (16u << 20)
 #define STREAMS_MAX 65536u
 #define PAGES_AT_END 64 /* looked at for when a stream ends */
 
@@ -35,7 +35,7 @@ bool dat_chunk_next(const struct dat_stream *ds, uint64_t *pos, uint64_t end, st
 	out->len_bytes = load32(p + 4, f->swap);
 	out->packed = p + CHUNK_HEADER_BYTES;
 	if (!out->packed_len || out->packed_len > end - *pos - CHUNK_HEADER_BYTES ||
-	    !out->len_bytes || out->len_bytes / CHUNK_PAGES_MAX > ds->page_size) {
+	    !out->len_bytes || out->len_bytes > CHUNK_MAX_BYTES) {
 		*pos = end;
 		return false;
 	}

@@ -1517,31 +1517,6 @@ static void check_hole(const struct dat_form *form, unsigned first, unsigned nr,
 	free(parts);
 }
 
-/* A few bytes that claim to be any number of pages: no tracer packs so many together. */
-static void a_chunk_of_too_many_pages(void **state)
-{
-	(void)state;
-	for (uint32_t pages = 64; pages <= 65; pages++) {
-		struct dat_form form = zstd7;
-		struct opened *o = calloc(1, sizeof(*o));
-		struct pages p = {.form = &form};
-
-		form.chunk_pages = pages;
-		fill_pages(&p, 80, 0, 0);
-		open_pages(o, &form, &p, 1);
-		read_all(o);
-		assert_int_equal(o->trace->problems.nr, pages > 64);
-		if (pages > 64)
-			assert_non_null(
-				strstr(o->trace->problems.list[0].text, "chunk 0 of CPU 0"));
-		else
-			assert_int_equal(o->nr, 160);
-		close_opened(o);
-		free(p.b.data);
-		free(o);
-	}
-}
-
 static void pages_of_zeros_are_a_gap(void **state)
 {
 	struct dat_form forms[] = {plain6, zstd7};
@@ -2104,7 +2079,6 @@ int main(void)
 		cmocka_unit_test(every_buffer_gives_streams),
 		cmocka_unit_test(unexplained_short_and_backward_events_are_told),
 		cmocka_unit_test(a_broken_page_costs_itself_and_its_neighbours),
-		cmocka_unit_test(a_chunk_of_too_many_pages),
 		cmocka_unit_test(pages_of_zeros_are_a_gap),
 		cmocka_unit_test(damaged_pages_are_gaps),
 		cmocka_unit_test(bytes_that_two_cpus_claim_are_nobodys),
