@@ -158,7 +158,7 @@ says out "(BLOCKED ON: what ended it: timer, disk,"
 run 0 "$sonde" report "$history" --table wait
 not_says out "BLOCKED ON: "
 run 0 "$sonde" report "$history"
-says out "TASK: in a thread, user or kernel not known; GUEST: in guest mode, nothing more is known; UNKNOWN: "
+says out "TASK: in a thread, user or kernel not known; GUEST: in guest mode: user, kernel, handler or idle, not known which; UNKNOWN: "
 run 0 "$sonde" report io "$history" --format json
 python3 - "$scratch/out" <<'END' || fail "io"
 import json, sys
