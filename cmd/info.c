@@ -84,7 +84,8 @@ static void print_head(const struct invocation *inv, struct sonde_history *histo
 		char safe[512];
 
 		sonde_meta_get(history, i, &meta);
-		if (!strcmp(meta.key, "begin_ns") || !strcmp(meta.key, "end_ns"))
+		if (!strcmp(meta.key, "begin_ns") || !strcmp(meta.key, "end_ns") ||
+		    !strncmp(meta.key, "mark ", 5))
 			continue; /* said above */
 		fprintf(out, "%-9s  %s\n", meta.key, safe_text(safe, sizeof(safe), meta.value));
 	}

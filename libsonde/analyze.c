@@ -3,6 +3,7 @@
 #include "query/query.h"
 #include "base/replace.h"
 #include "libsonde/inputs/inputs.h"
+#include "libsonde/inputs/trace_mark.h"
 #include "model/model.h"
 
 #include <errno.h>
@@ -228,6 +229,21 @@ static void late_meta(struct history_writer *w, const char *key, const char *val
 	history_writer_row(w, history_writer_table_named(w, "meta"), cells);
 }
 
+/* So that events are read from these traces only. */
+static void write_marks(struct history_writer *w, const struct inputs *in)
+{
+	for (unsigned i = 0; i < in->topology.nr_machines; i++) {
+		const struct machine *m = &in->topology.machines[i];
+		char key[sizeof(m->name) + 8], text[TRACE_MARK_TEXT];
+
+		if (!m->trace)
+			continue;
+		snprintf(key, sizeof(key), "mark %s", m->name);
+		trace_mark(m->trace, text);
+		late_meta(w, key, text);
+	}
+}
+
 /* Where and when this history was made: all that differs between two of the same traces, and the
  * last that is written, so that they are the same up to there, byte for byte. */
 static void write_provenance(struct history_writer *w, const char *command_line)
@@ -274,8 +290,10 @@ static int write_history(struct inputs *in, const struct sonde_inputs *told, str
 		result->notes = listed.notes;
 	}
 	history_writer_end(w, result->end);
-	if (!ret)
+	if (!ret) {
+		write_marks(w, in);
 		write_provenance(w, told->command_line);
+	}
 	closed = history_writer_close(w, result->end, ret ? NULL : err);
 	return ret ? ret : closed;
 }

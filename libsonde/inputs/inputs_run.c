@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "libsonde/inputs/inputs_run.h"
+#include "libsonde/inputs/trace_mark.h"
 #include "query/query.h"
 
 #include <errno.h>
@@ -160,6 +161,24 @@ static struct trace *find_trace(const struct inputs *in, const char *path)
 	return NULL;
 }
 
+/* Another trace may stand there by now: its events are not what the history was made of. */
+static int expect_mark(const struct machine *m, const struct sonde_history *history,
+		       struct error *err)
+{
+	char key[sizeof(m->name) + 8], text[TRACE_MARK_TEXT];
+	const char *known;
+
+	snprintf(key, sizeof(key), "mark %s", m->name);
+	known = meta_of(history, key);
+	trace_mark(m->trace, text);
+	if (!*known || !strcmp(known, text))
+		return 0;
+	return fail(err, -ESTALE,
+		    "%s is not the trace of %s that was analysed: it has changed since; analyse it "
+		    "again",
+		    m->trace->path, m->name);
+}
+
 static int add_vcpus(struct machine *m, const struct sonde_history *history, int64_t row)
 {
 	struct sonde_cpu cpu;
@@ -195,6 +214,9 @@ static int add_machine(struct inputs *in, const struct sonde_history *history, i
 		return fail(err, -EINVAL, "the trace of %s at %s cannot be opened", known.name,
 			    known.trace_path);
 	snprintf(m->name, sizeof(m->name), "%s", known.name);
+	ret = expect_mark(m, history, err);
+	if (ret)
+		return ret;
 	m->parent = known.parent < 0 || known.parent >= row ? -1 : index[known.parent];
 	m->level = known.level;
 	index[row] = (int)t->nr_machines++;

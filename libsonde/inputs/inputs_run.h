@@ -14,7 +14,8 @@
  * trace was no file are not among the topology's.
  */
 
-/* 0; -ENOENT: a trace is not where it was; -ENODATA: the history does not have the clocks; or
+/* 0; -ENOENT: a trace is not where it was; -ENODATA: the history does not have the clocks;
+ * -ESTALE: another trace stands there now; or
  * another negative errno. */
 int inputs_open_run(struct inputs *in, const struct sonde_history *history, struct error *err);
 

@@ -18,6 +18,11 @@ mv "$scratch/work" "$scratch/moved"
 [ -z "$(count "$scratch/moved/out/run.sonde")" ] || fail "events of no trace"
 says err "is not at traces/"
 
+# Another trace of that name is not what the history was made of.
+truncate -s -4096 "$(find "$scratch/moved/traces/vm-b" -name ch0_0)"
+[ -z "$(count "$scratch/moved/run.sonde")" ] || fail "events of another trace"
+says err "vm-b is not the trace of vm-b that was analysed: it has changed since; analyse it again"
+
 # A recorder that folds calls keeps some events beside the trace.
 command -v xz >/dev/null || { echo "xz is not installed"; exit 77; }
 tar -xf samples/lab/lab-run-net-vhost-6.1.tar.xz -C "$scratch"
