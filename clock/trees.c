@@ -156,9 +156,11 @@ static bool is_mostly_unreadable(const struct trace *t)
 	return t->loss.bytes_skipped > size_of(t) / 2;
 }
 
-/* The first CPU of which a trace has no events; -1: there is none, or streams do not say of which they are. */
-static int cpu_without_events(const struct trace *t)
+/* The first CPU of which a trace has no events, of *@nr; -1: there is none, or streams do not say of which
+ * they are. */
+static int cpu_without_events(const struct trace *t, unsigned *nr)
 {
+	int first = -1;
 	uint64_t there[TRACE_CPUS_MAX / 64] = {0};
 
 	for (unsigned i = 0; i < t->nr_streams; i++) {
@@ -169,11 +171,14 @@ static int cpu_without_events(const struct trace *t)
 		if (t->streams[i].nr_packets)
 			there[cpu / 64] |= UINT64_C(1) << cpu % 64;
 	}
+	*nr = 0;
 	for (unsigned cpu = 0; cpu < t->nr_cpus && cpu < TRACE_CPUS_MAX; cpu++) {
-		if (!(there[cpu / 64] >> cpu % 64 & 1))
-			return (int)cpu;
+		if (there[cpu / 64] >> cpu % 64 & 1)
+			continue;
+		if (!(*nr)++)
+			first = (int)cpu;
 	}
-	return -1;
+	return first;
 }
 
 /* L0 saw it run, in a VM that has no trace: its place is known, and ... */
@@ -204,6 +209,18 @@ static void keep_clock(struct candidate *c, const struct candidate *l0, struct t
 	memset(&c->fit.model, 0, sizeof(c->fit.model));
 }
 
+#define HOUR_NS (3600 * NS_PER_SEC)
+
+static void length_about(char text[static UNIT_TEXT], ns_t ns)
+{
+	if (ns >= 48 * HOUR_NS)
+		snprintf(text, UNIT_TEXT, "%lld days", (long long)(ns / (24 * HOUR_NS)));
+	else if (ns >= 2 * HOUR_NS)
+		snprintf(text, UNIT_TEXT, "%lld hours", (long long)(ns / HOUR_NS));
+	else
+		unit_length(text, ns, true);
+}
+
 /* Neither can have seen the other, if wall clocks are right. */
 static void explain_stranger(const struct candidate *c, const struct candidate *l0,
 			     struct topology_apart *out)
@@ -211,27 +228,34 @@ static void explain_stranger(const struct candidate *c, const struct candidate *
 	ns_t apart = wall_apart(c, l0);
 	char length[UNIT_TEXT];
 
+	length_about(length, apart < 0 ? -apart : apart);
 	snprintf(
 		out->why, sizeof(out->why),
 		"%s relates it to %.40s, and by the wall clocks it was recorded about %s %s that one. "
 		"Analyse it apart",
 		c->declared->of_another_time ? "only its UUID, which a VM keeps,"
 					     : "nothing in the traces",
-		l0->name, unit_length(length, apart < 0 ? -apart : apart, true),
-		apart < 0 ? "before" : "after");
+		l0->name, length, apart < 0 ? "before" : "after");
 }
 
 static void explain_unrelated(const struct candidate *c, const struct candidate *l0,
 			      struct topology_apart *out)
 {
-	int cpu = cpu_without_events(l0->sample->trace);
+	unsigned nr;
+	int cpu = cpu_without_events(l0->sample->trace, &nr);
 
-	if (cpu >= 0)
+	if (cpu >= 0 && nr == 1)
 		snprintf(out->why, sizeof(out->why),
 			 "nothing relates it to %.40s, whose trace has no events of "
-			 "CPU %d: it may have run there. Look for that part of the trace, or "
-			 "record again",
+			 "CPU %d: it may have run there. Look for that part of the trace, or say "
+			 "with --parent that it is that one's",
 			 l0->name, cpu);
+	else if (cpu >= 0)
+		snprintf(out->why, sizeof(out->why),
+			 "nothing relates it to %.40s, whose trace has no events of "
+			 "%u CPUs: it may have run there. Look for those parts of the trace, or "
+			 "say with --parent that it is that one's",
+			 l0->name, nr);
 	else
 		snprintf(out->why, sizeof(out->why),
 			 "nothing in the traces relates it to %.40s%s. Analyse it apart, or add "

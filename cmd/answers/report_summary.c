@@ -186,14 +186,16 @@ static void print_unrelated(const struct invocation *inv, const struct sonde_his
 {
 	struct sonde_machine m, host;
 	struct sonde_clock c;
+	int64_t said = -1; /* a clock's pieces stand one behind the other */
 	unsigned nr = 0;
 
 	for (int64_t i = 0; nr < UNRELATED_NAMED && !sonde_clock_get(history, i, &c); i++) {
-		if (c.bound_ns >= 0 || c.pairs || c.readings || c.contained || c.timers ||
-		    sonde_machine_get(history, c.machine, &m) ||
+		if (c.machine == said || c.bound_ns >= 0 || c.pairs || c.readings || c.contained ||
+		    c.timers || sonde_machine_get(history, c.machine, &m) ||
 		    sonde_machine_get(history, m.parent, &host))
 			continue;
 		nr++;
+		said = c.machine;
 		screen_say(&inv->screen, "Nothing bounds the clock of %s, which runs in %s: %s\n",
 			   m.name, host.name, m.evidence);
 	}

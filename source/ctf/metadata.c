@@ -53,7 +53,11 @@ static ssize_t packet_text_len(const uint8_t *p, size_t left, bool big, uint64_t
 	if (p[32] || p[33])
 		return fail(err, -ENOTSUP, "metadata packet at offset %llu is %s",
 			    (unsigned long long)offset, p[32] ? "compressed" : "encrypted");
-	if (content < PACKET_HEADER_BYTES || content > size || size > left)
+	if (content >= PACKET_HEADER_BYTES && content <= size && size > left)
+		return fail(err, -EINVAL,
+			    "metadata ends within its packet at offset %llu (%zu of %u bytes)",
+			    (unsigned long long)offset, left, size);
+	if (content < PACKET_HEADER_BYTES || content > size)
 		return fail(err, -EINVAL,
 			    "metadata packet at offset %llu has impossible sizes (%u of %u bytes)",
 			    (unsigned long long)offset, content, size);

@@ -107,7 +107,7 @@ chmod -R u+w "$scratch/torn"
 head -c 20000 samples/lttng/vm-b/metadata >"$scratch/torn/vm-b/metadata"
 run 3 "$sonde" analyze "$scratch/torn" -o "$scratch/t.sonde"
 says err "torn/vm-b) is left out"
-says err "torn/vm-b: metadata packet at offset 16384"
+says err "torn/vm-b: metadata ends within its packet at offset 16384"
 
 # A directory with another machine's metadata is no part of that one's trace.
 cp -r samples/lttng "$scratch/mixed"
@@ -202,7 +202,7 @@ cp -r samples/lttng/vm-b "$scratch/vm-b"
 chmod -R u+w "$scratch/vm-b"
 LC_ALL=C sed -i 's/offset = 17951734/offset = 17949142/' "$scratch/vm-b/metadata"
 run 3 "$sonde" analyze samples/lttng/vm-a "$scratch/vm-b" -o "$scratch/x.sonde"
-says err "by the wall clocks it was recorded about 259199 s before that one. Analyse it apart"
+says err "by the wall clocks it was recorded about 2 days before that one. Analyse it apart"
 not_says err "--parent"
 run 0 "$sonde" analyze samples/lttng/vm-a "$scratch/vm-b" --parent vm-b=vm-a -o "$scratch/x.sonde"
 run 0 "$sonde" report "$scratch/x.sonde" -t problem
