@@ -85,10 +85,12 @@ static void note_damage(struct cursor *c, struct ctf_cursor *cur, uint64_t pos, 
 			      (unsigned long long)((cur->file_bit + at) / 8));
 }
 
+/* Nothing of the packet is believed, its times neither: the loss is all between its neighbours. */
 static void skip_packet(struct cursor *c, struct ctf_cursor *cur, uint64_t fault_pos,
 			const char *why)
 {
 	note_damage(c, cur, 0, fault_pos, why);
+	cur->skipped = true;
 	cur->phase = AT_PACKET_END;
 }
 
@@ -173,11 +175,21 @@ static void enter_packet(struct cursor *c, struct ctf_cursor *cur)
 		cur->end = ctf_align_up(cur->end, 8);
 	cur->damaged = cur->packet->truncated || cur->packet->lost_unknown;
 	cur->fault_pos = cur->sound_end = 0;
+	cur->skipped = false;
 	cur->phase = IN_PACKET;
 }
 
-/* The list of packets came from the index; where the packet says something else, it is right. */
-static void prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct ctf_roles *r)
+/* Whether packet @p, which says other times than the index, can have them: between its neighbours'. */
+static bool is_in_order(const struct cursor *c, const struct ctf_cursor *cur,
+			const struct packet *p, uint64_t begin, uint64_t end)
+{
+	return (!end || begin <= end) && begin <= cur->ceiling &&
+	       (!c->packet || (begin >= p[-1].begin && !ctf_is_far_back(begin, p[-1].end)));
+}
+
+/* The list of packets came from the index; where the packet says something else, it is right; if it
+ * can be: false otherwise. */
+static bool prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct ctf_roles *r)
 {
 	const struct packet *p = &c->stream->packets[c->packet];
 	uint64_t count = r->value[CTF_ROLE_DISCARDED], before = cur->count_before;
@@ -189,7 +201,9 @@ static void prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct
 
 	if (begin == cur->packet->begin_raw && end == cur->packet->end_raw &&
 	    lost == cur->packet->discarded)
-		return;
+		return true;
+	if (!is_in_order(c, cur, p, begin, end))
+		return false;
 	cur->discarded = lost;
 	if (begin != cur->packet->begin_raw || end != cur->packet->end_raw) {
 		cur->now.last = cur->now.prev = begin;
@@ -197,25 +211,28 @@ static void prefer_packet(struct cursor *c, struct ctf_cursor *cur, const struct
 		cur->now.usual_end = end > begin ? end : begin;
 	}
 	if (!ctf_tell_once(cur, CTF_TOLD_INDEX))
-		return;
+		return true;
 	trace_loss_add(c->stream->trace, &more);
 	trace_problem(c->stream->trace,
 		      "the index of %s is wrong about the packet at offset %llu; what the packet "
 		      "says is used",
 		      cur->cs->files[cur->file].path, (unsigned long long)p->offset_bytes);
+	return true;
 }
 
-/* What an event of this packet can be at the latest.  Old LTTng wrote ends too early. */
+/* What an event of this packet can be at the latest.  Old LTTng wrote ends too early: not by as much
+ * as a begin that lies moves events. */
 static uint64_t latest_time(const struct ctf_cursor *cur, uint64_t begin)
 {
-	uint64_t end = cur->packet_end, slack = end > begin ? end - begin : 0;
+	uint64_t end = cur->packet_end, slack = end > begin ? end - begin : 0, latest;
 
-	if (cur->ceiling != UINT64_MAX)
-		return end > cur->ceiling ? end : cur->ceiling;
 	/* What was cut off came last: what is there is not later than that. */
-	if (cur->packet->truncated && end)
+	if (cur->packet->truncated && end && cur->ceiling == UINT64_MAX)
 		return end;
-	return end && end < UINT64_MAX - slack ? end + slack : UINT64_MAX;
+	latest = end && end < UINT64_MAX - slack ? end + slack : UINT64_MAX;
+	if (latest > cur->ceiling)
+		latest = end > cur->ceiling ? end : cur->ceiling;
+	return latest;
 }
 
 /* Reads all events of the packet that the cursor has entered, for what is wrong with it; sets where
@@ -292,13 +309,8 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	const struct packet *p = &c->stream->packets[c->packet];
 	struct ctf_packet_info info;
 	struct error why = {0};
-	unsigned n = 0;
 
 	enter_packet(c, cur);
-	if (cur->packet->gap) {
-		make_lost(c, e, 0, cur->packet->gap_from, p->begin);
-		n = 1;
-	}
 	if (ctf_packet_read(cur->cs->trace, cur->data, cur->map->len_bytes - p->offset_bytes,
 			    cur->regs, &info, &why)) {
 		cur->count_before = UINT64_MAX;
@@ -309,9 +321,11 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 	} else if (!ctf_is_of_stream(cur->cs, c->stream->cpu, &info.roles)) {
 		cur->count_before = UINT64_MAX;
 		skip_packet(c, cur, 0, "the packet is of another stream");
+	} else if (cur->packet->indexed && !prefer_packet(c, cur, &info.roles)) {
+		cur->count_before = UINT64_MAX;
+		skip_packet(c, cur, 0,
+			    "the packet says other times than the index, and cannot have them");
 	} else {
-		if (cur->packet->indexed)
-			prefer_packet(c, cur, &info.roles);
 		cur->count_before = info.roles.value[CTF_ROLE_DISCARDED];
 		cur->pos = info.body_bits;
 		cur->earliest = cur->now.last;
@@ -321,7 +335,10 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 		else
 			believe_or_skip(c, cur);
 	}
-	return n;
+	if (!cur->packet->gap || cur->skipped)
+		return 0;
+	make_lost(c, e, 0, cur->packet->gap_from, p->begin);
+	return 1;
 }
 
 /* When the stream's first event that can be read was recorded; UINT64_MAX without any. */
@@ -341,11 +358,11 @@ static uint64_t first_event_of(struct stream *s)
 }
 
 /*
- * Where a loss of @begin to @end begins when nothing before it could be read: a stream's first packet
- * has the time when its buffer was made, and tracing may have begun long after.  It begins on all
- * CPUs at once, so nothing is missing from before the first event of all.
+ * Where a loss up to @end begins when nothing before it could be read.  What a stream's first packet
+ * says is the time when its buffer was made, and tracing may have begun long after; or is damaged.
+ * It begins on all CPUs at once, so nothing is missing from before the first event of all.
  */
-static uint64_t loss_begin(struct cursor *c, struct ctf_cursor *cur, uint64_t begin, uint64_t end)
+static uint64_t first_loss_begin(struct cursor *c, struct ctf_cursor *cur, uint64_t end)
 {
 	struct trace *t = c->stream->trace;
 	uint64_t first = atomic_load(&cur->cs->trace->first_event);
@@ -359,22 +376,65 @@ static uint64_t loss_begin(struct cursor *c, struct ctf_cursor *cur, uint64_t be
 		}
 		atomic_store(&cur->cs->trace->first_event, first);
 	}
-	first = first < end ? first : end;
-	return first > begin ? first : begin;
+	return first < end ? first : end;
+}
+
+/* What .known_until is behind the packet in front of @c's first one. */
+static uint64_t known_before(const struct cursor *c)
+{
+	struct event events[16];
+	struct ctf_cursor *cur;
+	struct cursor before;
+	uint64_t known;
+
+	if (cursor_init(&before, c->stream, c->packet - 1, 1, WANT(LOST), NULL))
+		return c->stream->packets[c->packet - 1].begin;
+	cur = before.buffer;
+	cur->looking = true;
+	while (cursor_next(&before, events, ARRAY_SIZE(events)) > 0)
+		;
+	known = cur->known_until;
+	cursor_release(&before);
+	return known;
+}
+
+/* Where the loss up to @end begins that the packet at whose end the cursor is had. */
+static uint64_t loss_begin(struct cursor *c, struct ctf_cursor *cur, uint64_t end)
+{
+	if (!cur->damaged || cur->looking)
+		return cur->now.prev;
+	if (!c->packet && !cur->last && cur->cs->trace->open) {
+		uint64_t first = first_loss_begin(c, cur, end);
+
+		return cur->skipped || first > cur->now.prev ? first : cur->now.prev;
+	}
+	if (!cur->skipped || !c->packet)
+		return cur->now.prev;
+	return cur->known_until ? cur->known_until : known_before(c);
+}
+
+/* The packet at whose end the cursor is lost something up to then. */
+static uint64_t loss_end(const struct ctf_cursor *cur)
+{
+	bool is_last = cur->ceiling == UINT64_MAX;
+
+	if (cur->packet_end && (!cur->skipped || is_last))
+		return cur->packet_end;
+	return is_last ? cur->now.prev : cur->ceiling;
 }
 
 static unsigned end_packet(struct cursor *c, struct ctf_cursor *cur, struct event *e)
 {
-	uint64_t told = cur->packet_end;
-	uint64_t end = told ? told : cur->ceiling == UINT64_MAX ? cur->now.prev : cur->ceiling;
-	uint64_t lost = cur->damaged ? 0 : cur->discarded, begin = cur->now.prev;
+	uint64_t lost = cur->damaged ? 0 : cur->discarded;
+	uint64_t end = loss_end(cur), begin = loss_begin(c, cur, end);
 	bool is_cut_off;
 
-	if (cur->damaged && !cur->last && !c->packet && !cur->looking && cur->cs->trace->open)
-		begin = loss_begin(c, cur, begin, end);
 	if (cur->last)
 		cur->last_tid = ctf_last_tid(cur);
 	cur->last = NULL;
+	cur->known_until = cur->skipped || end > cur->now.prev ? end : cur->now.prev;
+	if (cur->known_until > cur->ceiling)
+		cur->known_until = cur->ceiling;
 	cur->phase = BETWEEN_PACKETS;
 	c->packet++;
 	is_cut_off = c->stream->cut && c->packet == c->stream->nr_packets;

@@ -54,6 +54,7 @@ struct ctf_cursor {
 	uint64_t file_bit;   /* where that is in its file */
 	uint64_t pos, end;   /* bits in the packet */
 	struct clockwork now;
+	uint64_t known_until;  /* all before the packet is not later; 0 = not told: the first */
 	uint64_t ceiling;      /* none may be given out later */
 	uint64_t packet_end;   /* its last time, 0 = not told */
 	const uint8_t *last;   /* its last event so far; NULL: none */
@@ -64,6 +65,7 @@ struct ctf_cursor {
 	uint64_t forgotten_bytes;
 	uint32_t file;
 	bool damaged;
+	bool skipped;	      /* nothing of the packet is believed */
 	bool judging;	      /* nothing is reported, no event given out */
 	bool looking;	      /* for a trace's first event: when losses begin does not matter */
 	bool odd;	      /* found while judging: times that do not ascend, */

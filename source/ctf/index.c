@@ -226,9 +226,10 @@ static bool has_times_of(const struct ctf_packet_info *info, const struct ctf_lt
 	       info->roles.value[CTF_ROLE_END] == e->end;
 }
 
-/* An index that is not used, of a file that is its own: most packets have the times it says. */
-static bool is_of_most(struct builder *b, const struct ctf_file *cf,
-		       const struct ctf_lttng_index *lt)
+/* An index that is not used, of a file that is its own: no more packets have other times than those
+ * it says. */
+static bool is_own_index(struct builder *b, const struct ctf_file *cf,
+			 const struct ctf_lttng_index *lt)
 {
 	uint32_t same = 0, other = 0;
 
@@ -246,7 +247,7 @@ static bool is_of_most(struct builder *b, const struct ctf_file *cf,
 		else
 			other++;
 	}
-	return same > other;
+	return same && same >= other;
 }
 
 /*
@@ -491,7 +492,7 @@ static int list_file(struct builder *b, uint32_t file)
 				      "the index of %s does not fit it; the packets are read "
 				      "instead",
 				      cf->path);
-		if (!at && is_of_most(b, cf, &lt))
+		if (!at && is_own_index(b, cf, &lt))
 			beside = lt;
 	}
 	if (ret != -ENOMEM) {
@@ -690,6 +691,10 @@ static uint64_t settle_overlap(struct builder *b, uint32_t i, uint64_t begin)
 		return begin;
 	}
 	b->s->packets[i - 1].end = last;
+	if (ctf_is_far_back(begin, last)) {
+		b->cs->packets[i].misplaced = true;
+		return last;
+	}
 	if (!b->steps_back++)
 		b->first_step_back = i;
 	if (last - begin > b->largest_step)
@@ -724,6 +729,10 @@ static uint64_t note_times(struct builder *b, uint32_t i, uint64_t last, struct 
 {
 	const struct found *f = &b->list[i];
 
+	if (p->misplaced) {
+		out->begin = out->end = p->begin_raw = last;
+		return last;
+	}
 	p->begin_raw = f->begin_bits ? ctf_extend_time(last, f->begin, f->begin_bits) : last;
 	out->begin = p->begin_raw < last ? settle_overlap(b, i, p->begin_raw) : p->begin_raw;
 	if (f->end_bits)
@@ -774,6 +783,12 @@ static bool is_earlier(const struct found *f, const struct found *latest)
 	return f->begin <= latest->begin && f->seq_num <= latest->seq_num;
 }
 
+/* Of such a packet, one time is not what was written. */
+static bool ends_first(const struct found *f)
+{
+	return f->end_bits == 64 && f->end && f->end < f->begin;
+}
+
 static void note_order(struct builder *b)
 {
 	const struct found *latest = NULL;
@@ -783,7 +798,7 @@ static void note_order(struct builder *b)
 
 		if (f->begin_bits < 64)
 			return;
-		f->misplaced = latest && is_earlier(f, latest);
+		f->misplaced = (latest && is_earlier(f, latest)) || ends_first(f);
 		if (!f->misplaced)
 			latest = f;
 	}

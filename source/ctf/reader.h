@@ -107,6 +107,13 @@ static inline uint64_t ctf_extend_time(uint64_t last, uint64_t recorded, unsigne
 	return t < last ? t + mask + 1 : t;
 }
 
+/* Whether @begin is so long before @last that events of its packet get false times: the least that a
+ * header holds of a time is its low 27 bits, and the packet's begin gives the rest. */
+static inline bool ctf_is_far_back(uint64_t begin, uint64_t last)
+{
+	return begin < last && (last - begin) >> 27;
+}
+
 /* Header and context of the packet that begins at @data. */
 struct ctf_packet_info {
 	struct ctf_roles roles;

@@ -32,7 +32,7 @@ REPORTED = 97  # exit status of whatever a sanitizer stops
 ENV = os.environ | {"ASAN_OPTIONS": f"exitcode={REPORTED}", "UBSAN_OPTIONS": f"exitcode={REPORTED}"}
 # What nothing in the traces shows to be missing: held only where other evidence contradicts.
 NOT_EVIDENT = {"pages, not said nor counted", "records removed, not said", "pages of another CPU", "pages of another trace",
-               "pages torn", "compressed records removed", "compressed records swapped"}
+               "pages torn", "stamps altered", "compressed records removed", "compressed records swapped"}
 # A cut may leave nothing that can be told; all else is to be analysed.
 MAY_REFUSE = ["the traces hold no event that says what a CPU does", "holds no events"]
 # Cuts that found something once.
@@ -43,6 +43,8 @@ FOUND_ASTRAY = {"perf": [50000216, 50000298, 50000338, 61000013, 61000060, 61000
 ASTRAY = ["times altered", "records swapped"]
 # ... of all kinds of that.
 FOUND_MISPLACED = {"perf": [98000448]}
+# ... of a packet that says another begin.
+FOUND_STAMPS = {"lttng": [1004, 1017, 1040, 1041]}
 ALL_MISPLACED = ["CPUs altered", "numbers altered", "records swapped", "times altered"]
 # ... of a page of another CPU, as long as its threads did not tell (source/dat/page.h): a dozen cuts of that kind
 # come near the ceiling below with or without that, these do not.
@@ -57,7 +59,7 @@ MOST_REFUSED = 0.05
 LEAST_COMPARED = 0.6  # of the values that a whole recording has, on the mean
 LEAST_VALUES = 3000  # that it has
 # Of cuts of kinds of which only contradictions tell, so many are wrong: measured were 0 to 4 %.
-MOST_WRONG = {"pages of another CPU": 0.2, "pages of another trace": 0.2, "pages torn": 0.2,
+MOST_WRONG = {"pages of another CPU": 0.2, "pages of another trace": 0.2, "pages torn": 0.2, "stamps altered": 0.1,
               "compressed records removed": 0.05, "compressed records swapped": 0.05}
 MOST_MORE = 0.001  # of these: a true gain, see order.c
 
@@ -279,6 +281,8 @@ def main():
                     runner.one(number, ASTRAY, log)
                 for number in FOUND_MISPLACED.get(runner.name, []):
                     runner.one(number, ALL_MISPLACED, log)
+                for number in FOUND_STAMPS.get(runner.name, []):
+                    runner.one(number, ["stamps altered"], log)
                 for number in FOUND_FOREIGN.get(runner.name, []):
                     runner.one(number, ["pages of another CPU"], log)
                 for how, numbers in FOUND_PACKED.items() if runner.name == "perf -z" else ():

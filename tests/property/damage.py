@@ -98,7 +98,8 @@ class Ctf:
     def misplaced(self):
         if not any(len(self.packets(name)) > 1 for name in self.streams):
             return []
-        return [f"packets {how}" for how in [*MISPLACED, "inserted"] if self.others(how)] + ["file of another session"]
+        return [f"packets {how}" for how in [*MISPLACED, "inserted"] if self.others(how)] + \
+            ["file of another session", "stamps altered"]
 
     def others(self, how, name=None):
         """Streams whose packets do not belong into the stream of that name."""
@@ -124,6 +125,20 @@ class Ctf:
         shutil.copy(trace.folder / stream, target / name)
         (target / "index" / f"{name}.idx").unlink(missing_ok=True)
         return f"{trace.folder.name}/{stream} as {name}"
+
+    def alter_stamp(self, rng, target):
+        """When one packet begins, or ends, is not what it says."""
+        name = rng.choice(self.streams)
+        at, _ = rng.choice(packets := self.packets(name))
+        place = at + PACKET_SIZE_AT - rng.choice([24, 24, 16])
+        data = bytearray((target / name).read_bytes())
+        time, = struct.unpack_from("<Q", data, place)
+        by = rng.choice([-1, 1]) * int(10 ** rng.uniform(3, 10))
+        struct.pack_into("<Q", data, place, max(time + by, 0))
+        (target / name).write_bytes(data)
+        if index := rng.random() < 0.5:
+            (target / "index" / f"{name}.idx").unlink(missing_ok=True)
+        return f"{name}: {place - at} of packet at {at} of {len(packets)} by {by}{', no index' if index else ''}"
 
     def packet_ends(self, name):
         data = (self.folder / name).read_bytes()
@@ -183,7 +198,8 @@ class Ctf:
         if kind == "chunk":
             return self.chunk(rng, target)
         if kind in self.misplaced():
-            return self.foreign_file(rng, target) if kind == "file of another session" else self.misplace(rng, target, kind)
+            by = {"file of another session": self.foreign_file, "stamps altered": self.alter_stamp}
+            return by[kind](rng, target) if kind in by else self.misplace(rng, target, kind)
         names = self.streams
         if kind.startswith("packets"):
             names = [name for name in names if len(self.packets(name)) > 1] or names

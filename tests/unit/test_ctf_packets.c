@@ -138,9 +138,37 @@ static void step_back_inside(void **state)
 	put_packet(&b, &(struct packet_form){.begin = 4000, .seq_num = 2}, 3, 0);
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(o.nr, 3 + 1 + 3);
-	assert_lost(3, 0, 1000, 3000);
+	assert_lost(3, 0, 103, 4000);
 	assert_true(has_problem(&o, "time steps back inside a packet; "));
 	close_trace(&o);
+}
+
+/* The second packet says another begin.  Where that makes its events' times impossible, what is lost is
+ * all between its neighbours: none of its times is believed. */
+static void a_begin_that_lies(void **state)
+{
+	const uint64_t first = 1u << 28, second = 1u << 29, third = 1u << 30;
+	static const struct {
+		int64_t by;
+		unsigned lost_from; /* behind the first one's begin; 0: the packet is believed */
+	} cases[] = {{0, 0}, {10, 3}, {-10, 0}, {-(1 << 29) + 50, 2}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct bits b = {0};
+
+		put_packet(&b, &(struct packet_form){.begin = first}, 3, 0);
+		put_packet(&b, &(struct packet_form){.begin = second, .seq_num = 1}, 20, 0);
+		patch(&b, (4096 + 32) * 8, second + (uint64_t)cases[i].by);
+		put_packet(&b, &(struct packet_form){.begin = third, .seq_num = 2}, 3, 0);
+		build_trace(&o, ONE_FIELD, &b);
+		assert_int_equal(o.nr, 3 + (cases[i].lost_from ? 1 : 20) + 3);
+		if (cases[i].lost_from)
+			assert_lost(3, 0, first + cases[i].lost_from, third);
+		else
+			assert_int_equal(o.events[3].time.v, second);
+		close_trace(&o);
+	}
 }
 
 static void step_back_between_packets(void **state)
@@ -486,11 +514,11 @@ static void first_packets_are_lost_from_the_first_event_on(void **state)
 		must_open(&o);
 		assert_int_equal(o.nr, damaged == 1 ? 1 + 3 + 250 + 3 : 2 * (1 + 3));
 		if (damaged == 1)
-			assert_lost(0, 0, 150, 300);
+			assert_lost(0, 0, 150, 500);
 		else
-			assert_lost(0, 0, 300, 300);
+			assert_lost(0, 0, 500, 500);
 		if (damaged == 2)
-			assert_lost(4, 0, 400, 400);
+			assert_lost(4, 0, 500, 500);
 		close_trace(&o);
 	}
 	(void)state;
@@ -671,7 +699,7 @@ static void garbage_at_the_end(void **state)
 	put_text(&b, "garbage!", 8);
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(o.nr, 4);
-	assert_lost(3, 0, 200, 203);
+	assert_lost(3, 0, 103, 203);
 	assert_true(o.trace->streams[0].cut);
 	close_trace(&o);
 }
@@ -726,7 +754,7 @@ static void zeros(void **state)
 		assert_int_equal(o.nr, (back ? 0 : 9) + 1 + 3);
 		for (unsigned i = 0; i < 9 && !back; i++)
 			assert_int_equal(o.events[i].time.v, 100 + i);
-		assert_lost(back ? 0 : 9, 0, back ? 400 : 108, 400);
+		assert_lost(back ? 0 : 9, 0, back ? 1000 : 108, back ? 1000 : 400);
 		assert_int_equal(o.trace->loss.unknown, 1);
 		assert_int_equal(o.trace->loss.bytes_skipped,
 				 (back ? 300 : 291) * 8 + (back ? 84 : 0));
@@ -754,7 +782,7 @@ static void zeros_at_the_end_of_a_cut_file(void **state)
 	patch(&b, b.pos - 64, 0);
 	build_trace(&o, metadata, &b);
 	assert_int_equal(o.nr, 3 + 1);
-	assert_lost(3, 0, (1u << 27) - 3, (1u << 27) + 97);
+	assert_lost(3, 0, 103, (1u << 27) + 97);
 	assert_true(has_problem(&o, "zeros where events should be"));
 	close_trace(&o);
 }
@@ -770,7 +798,7 @@ static void content_size_lies(void **state)
 	put_packet(&b, &(struct packet_form){.begin = 200, .seq_num = 1}, 3, 0);
 	build_trace(&o, ONE_FIELD, &b);
 	assert_int_equal(count(&o, EV_OTHER), 3);
-	assert_lost(0, 0, 103, 103);
+	assert_lost(0, 0, 200, 200);
 	assert_int_equal(o.trace->loss.unknown, 1);
 	assert_true(has_problem(&o, "zeros where events should be"));
 	/* Reading it again tells and counts nothing twice. */
@@ -1416,6 +1444,7 @@ int main(void)
 		cmocka_unit_test(wrap_of_27_bits),
 		cmocka_unit_test(wrap_of_32_bits),
 		cmocka_unit_test(step_back_inside),
+		cmocka_unit_test(a_begin_that_lies),
 		cmocka_unit_test(step_back_between_packets),
 		cmocka_unit_test(packets_that_are_not_where_they_belong),
 		cmocka_unit_test(late_end),
