@@ -14,14 +14,8 @@
 static enum lie lie_named(const char *name)
 {
 	static const char *const names[] = {
-		[LIE_GREATER] = "greater",
-		[LIE_MODES] = "modes",
-		[LIE_GAPS] = "gaps",
-		[LIE_WAITS] = "waits",
-		[LIE_LONGEST] = "longest",
-		[LIE_EXITS] = "exits",
-		[LIE_GAINS] = "gains",
-		[LIE_BOUNDS] = "bounds",
+		[LIE_GREATER] = "greater",	 [LIE_MODES] = "modes", [LIE_WAITS] = "waits",
+		[LIE_EXITS] = "exits",		 [LIE_GAINS] = "gains", [LIE_BOUNDS] = "bounds",
 		[LIE_NEIGHBOURS] = "neighbours",
 	};
 

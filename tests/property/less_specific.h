@@ -53,10 +53,8 @@ struct twin {
  *
  *	GREATER  sums and lengths are a quarter greater
  *	MODES    what a hypervisor did was its thread's own user space
- *	GAPS     all rows have what ran in the gaps that only the whole history knows of
  *	WAITS    waits that are seen from outside only end ten milliseconds later; so do the
  *		 longest wake-ups of VMs without a trace
- *	LONGEST  the longest of all have what ran in all gaps that only the whole history knows of
  *	EXITS    VMs in one whose trace is missing exited twice as often
  *	GAINS    all that it says of the second half, where the first one knew nothing
  *	BOUNDS   figures that have no bound are "at least" so great
@@ -66,9 +64,7 @@ enum lie {
 	LIE_NONE,
 	LIE_GREATER,
 	LIE_MODES,
-	LIE_GAPS,
 	LIE_WAITS,
-	LIE_LONGEST,
 	LIE_EXITS,
 	LIE_GAINS,
 	LIE_BOUNDS,

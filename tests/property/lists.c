@@ -370,7 +370,7 @@ void check_listed(struct pair *p, struct sheet *s, size_t row)
 	}
 	if (covered >= length && is_less_specific(s, row) && !wrong)
 		return;
-	if (more || unseen_gaps(p, at, at + length) >= length ||
+	if (more ||
 	    (outside && is_beside_host_trace(p, machine_waiting(p, s, row), at, at + length)) ||
 	    (reach > at && is_gain_of_row(p, s, row, reach, at + length))) {
 		p->more++;

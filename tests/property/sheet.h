@@ -66,7 +66,6 @@ struct sheet {
 	struct grid beside[2];	    /* of the cut run: see beside.c */
 	int64_t beside_of;	    /* ... of which machine, + 1; 0 not read yet */
 	int64_t slack;		    /* the greatest that clocks may have moved at all */
-	int64_t gaps;		    /* of the whole history, which the cut one does not see */
 	struct listed {
 		int64_t at;
 		size_t row;
@@ -89,10 +88,6 @@ void sheet_rules(struct sheet *s, const struct sonde_table *a);
 
 /* A row's length; as far as it is certain: see column doubt of boot and shutdown. */
 int64_t length_of(const struct sheet *s, const struct grid *g, size_t row);
-/* A gap of the whole history that only a trace shows which the cut one lacks. */
-bool is_unseen(const struct pair *p, const struct sonde_loss *gap);
-/* How much of [from, to) lies in gaps of the whole history that the cut one does not see. */
-int64_t unseen_gaps(const struct pair *p, int64_t from, int64_t to);
 /* A row of the second history in words. */
 void word_row(const struct pair *p, const struct sheet *s, size_t row, char *buf, size_t room);
 /* A quarter more than is said, if that is the lie: what is to be found out. */

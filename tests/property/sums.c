@@ -181,79 +181,6 @@ static int64_t stolen(const struct pair *p, const struct sheet *s, size_t row, i
 	return sum;
 }
 
-/* A row's machine or CPU that the gap is on, or a guest of it: there the gap hid what ran. */
-static bool gap_is_on(const struct pair *p, const struct sonde_loss *gap, int64_t machine,
-		      int64_t cpu)
-{
-	struct twin twin = p->machines[machine];
-	int64_t whole = cpu < 0 ? -1 : p->cpus[cpu];
-
-	if (twin.row == gap->machine && whole >= 0 && gap->cpu >= 0)
-		return p->whole.cpus[whole].number == gap->cpu;
-	for (int64_t m = twin.row; m >= 0; m = p->whole.machines[m].parent) {
-		if (m == gap->machine)
-			return true;
-	}
-	return twin.row < 0 || (twin.within && machine_holds(p, machine, gap->machine));
-}
-
-/* Whether any of what the row is about may have been what ran in the gap. */
-static bool may_fill(const struct pair *p, const struct sheet *s, size_t row,
-		     const struct sonde_loss *gap)
-{
-	bool places = false;
-
-	for (int c = 0; c < (int)s->of->nr_columns; c++) {
-		int64_t machine = machine_of_key(p, s, row, c);
-		bool is_cpu = s->of->columns[c].type == SONDE_COL_CPU;
-
-		if (machine < 0)
-			continue;
-		places = true;
-		if (gap_is_on(p, gap, machine, is_cpu ? cell(&s->cut, row, c).i : -1))
-			return true;
-	}
-	return !places;
-}
-
-/* How long the gaps in [from, to) are that only the whole history knows of, and that hide from it
- * what the row has; *@longest of these, whole. */
-static int64_t gaps_of(const struct pair *p, const struct sheet *s, size_t row, int64_t from,
-		       int64_t to, int64_t *longest)
-{
-	struct sonde_loss gap;
-	int64_t sum = 0;
-
-	*longest = 0;
-	for (int64_t i = 0; s->gaps && !sonde_loss_get(p->whole.history, i, &gap); i++) {
-		int64_t begin = gap.begin > from ? gap.begin : from;
-		int64_t end = gap.end < to ? gap.end : to;
-
-		if (begin >= end || !is_unseen(p, &gap) || !may_fill(p, s, row, &gap))
-			continue;
-		sum += end - begin;
-		*longest = gap.end - gap.begin > *longest ? gap.end - gap.begin : *longest;
-	}
-	return sum;
-}
-
-/* Of what the longest of something may have more in such gaps: those that it lies in.  Where its
- * table does not tell when it was, one of them. */
-static int64_t gaps_of_longest(const struct pair *p, const struct sheet *s, size_t row, int column,
-			       int64_t value)
-{
-	bool is_max = !strcmp(s->of->columns[column].name, "max");
-	int at = grid_column(&s->cut, is_max ? "max_at" : "longest_at");
-	int64_t from = at < 0 ? 0 : cell(&s->cut, row, at).i, longest;
-
-	if (at < 0) {
-		gaps_of(p, s, row, INT64_MIN, INT64_MAX, &longest);
-		return longest;
-	}
-	return gaps_of(p, s, row, time_in_whole(p, from) - s->slack,
-		       time_in_whole(p, from + value) + s->slack, &longest);
-}
-
 /* Without the trace of the VM that the guest is in, the longest of its wake-ups is one all the
  * same, as that VM's host saw it. */
 static bool longest_is_from_outside(const struct pair *p, const struct sheet *s, size_t row,
@@ -296,13 +223,8 @@ static bool longest_ends_a_wait(const struct pair *p, const struct sheet *s, siz
 static int64_t lie_of(const struct pair *p, const struct sheet *s, size_t row, int column)
 {
 	bool extreme = s->rules[column] == RULE_EXTREME;
-	bool ns = s->of->columns[column].type == SONDE_COL_NS;
 
 	switch (p->lie) {
-	case LIE_GAPS:
-		return ns ? s->gaps : 0;
-	case LIE_LONGEST:
-		return ns && extreme ? s->gaps : 0;
 	case LIE_WAITS:
 		return extreme && s->waits.of && !p->cut.machines[cell(&s->cut, row, 0).i].traced
 			       ? LATE_NS
@@ -321,17 +243,14 @@ static int64_t lie_of(const struct pair *p, const struct sheet *s, size_t row, i
 struct bounds {
 	struct limits limits, more, threads;
 	bool joined;
-	int64_t untold, gaps;
+	int64_t untold;
 };
 
 static void find_bounds(const struct pair *p, struct sheet *s, size_t row, struct bounds *b)
 {
-	int64_t longest;
-
 	*b = (struct bounds){
 		.joined = is_less_specific(s, row),
 		.untold = untold_wakeups(p, s, row),
-		.gaps = gaps_of(p, s, row, INT64_MIN, INT64_MAX, &longest),
 	};
 	for (size_t i = 0; i < s->whole.nr; i++) {
 		unsigned fits = is_shorter(s, &s->whole, i, row)
@@ -351,7 +270,7 @@ static void find_bounds(const struct pair *p, struct sheet *s, size_t row, struc
 
 /* Each piece of time may have grown by what its ends may have moved. */
 static int64_t most_of(const struct pair *p, struct sheet *s, size_t row, const struct bounds *b,
-		       int column, int64_t value)
+		       int column)
 {
 	int64_t most =
 		s->preemptions.of ? stolen(p, s, row, column) : limit_of(s, &b->limits, column);
@@ -365,8 +284,8 @@ static int64_t most_of(const struct pair *p, struct sheet *s, size_t row, const 
 		return most + most / 50 + 1 + b->untold;
 	most += told_as_own(s, row, &b->limits, column);
 	if (s->rules[column] == RULE_SUM)
-		return most + most / 20 + 20 * s->slack + b->gaps;
-	return most + s->slack + (b->gaps ? gaps_of_longest(p, s, row, column, value) : 0);
+		return most + most / 20 + 20 * s->slack;
+	return most + s->slack;
 }
 
 /* The longest of something is that of another row; or, of a wake-up, the end of a wait. */
@@ -396,7 +315,7 @@ void check_summed(struct pair *p, struct sheet *s, size_t row)
 			continue;
 		p->moments++;
 		value += lie_of(p, s, row, c);
-		most = most_of(p, s, row, &b, c, value);
+		most = most_of(p, s, row, &b, c);
 		if (value <= most || is_another_longest(p, s, row, &b, c, value))
 			continue;
 		/* Where the whole history's clocks are not exact enough it knows less. */

@@ -57,35 +57,6 @@ static int64_t greatest_slack(const struct pair *p)
 	return most;
 }
 
-bool is_unseen(const struct pair *p, const struct sonde_loss *gap)
-{
-	struct sonde_loss l;
-
-	for (int64_t i = 0; !sonde_loss_get(p->cut.history, i, &l); i++) {
-		int64_t begin = time_in_whole(p, l.begin), end = time_in_whole(p, l.end);
-
-		if (machine_fits(p, l.machine, gap->machine) && (l.cpu < 0 || l.cpu == gap->cpu) &&
-		    begin < gap->end && end > gap->begin)
-			return false;
-	}
-	return true;
-}
-
-int64_t unseen_gaps(const struct pair *p, int64_t from, int64_t to)
-{
-	struct sonde_loss gap;
-	int64_t sum = 0;
-
-	for (int64_t i = 0; from < to && !sonde_loss_get(p->whole.history, i, &gap); i++) {
-		int64_t begin = gap.begin > from ? gap.begin : from;
-		int64_t end = gap.end < to ? gap.end : to;
-
-		if (begin < end && is_unseen(p, &gap))
-			sum += end - begin;
-	}
-	return sum;
-}
-
 static void word_cell(const struct side *s, const struct sonde_column *c, union sonde_cell cell,
 		      char *buf, size_t room)
 {
@@ -254,8 +225,6 @@ static void compare_sheet(struct pair *p, struct sheet *s)
 void compare_tables(struct pair *p)
 {
 	int64_t slack = greatest_slack(p);
-	int64_t gaps = unseen_gaps(p, sonde_history_begin(p->whole.history),
-				   sonde_history_end(p->whole.history));
 	unsigned nr;
 	const struct sonde_table *const *list = sonde_tables(&nr);
 
@@ -269,7 +238,6 @@ void compare_tables(struct pair *p)
 			say_wrong(p, list[i]->name, "table", 0, 0, "failed", "%s", err.text);
 		} else {
 			s.slack = slack;
-			s.gaps = gaps;
 			compare_sheet(p, &s);
 		}
 		sheet_close(&s);
