@@ -277,12 +277,18 @@ static void find_root(struct pair *p)
 	else if (p->root && has_outermost(p))
 		say_wrong(p, "outermost", "machine", 0, 0, p->cut.machines[0].name, "%s",
 			  p->whole.machines[0].name);
-	/* Of a guest that stands alone now, the traces may not tell the rate of its counter. */
-	else if (sonde_history_ticks_are_ns(p->cut.history) !=
-			 sonde_history_ticks_are_ns(p->whole.history) &&
-		 (!p->root || sonde_history_ticks_are_ns(p->cut.history)))
-		say_wrong(p, "unit", "time", 0, 0, "another", "%s",
-			  sonde_history_ticks_are_ns(p->whole.history) ? "ns" : "cycles");
+}
+
+/* What is left of traces may not tell the counter's rate: with that of the whole history they are to
+ * be analysed, then. */
+static void compare_units(struct pair *p)
+{
+	uint64_t mult = p->whole.nr_lines ? p->whole.lines[0].mult : 0;
+
+	if (sonde_history_ticks_are_ns(p->cut.history) !=
+	    sonde_history_ticks_are_ns(p->whole.history))
+		say_wrong(p, "unit", "time", 0, 0, "another", "%llu kHz",
+			  mult ? (unsigned long long)((UINT64_C(1000000) << 32) / mult) : 0);
 }
 
 int pair_open(struct pair *p, char **files, char **roots)
@@ -294,6 +300,7 @@ int pair_open(struct pair *p, char **files, char **roots)
 	find_root(p);
 	read_lines(&p->cut, 0);
 	read_lines(&p->whole, p->root);
+	compare_units(p);
 	p->slacks = list_of(p->cut.nr_machines, sizeof(*p->slacks));
 	for (int64_t i = 0; i < p->cut.nr_machines; i++)
 		p->slacks[i] = greatest_slack(p, i);
