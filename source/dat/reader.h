@@ -18,6 +18,7 @@
  *	format.c           one event format
  *	events.h types.c   all event types, and their decoding plans
  *	stream.c           streams and their packets
+ *	hollow.c           chunks that unpack to far more than any recorder's
  *	shifted.c          where streams are when bytes in front of them are missing
  *	claims.c           bytes that two CPUs claim, CPUs that are listed twice
  *	page.h page.c      one page: does it hold together?
@@ -41,6 +42,7 @@ struct dat {
 	struct dat_events events;
 	struct dat_printk printk;
 	uint64_t earliest, latest; /* pages that begin before or after are not of this recording */
+	uint64_t hollow_bytes;	   /* unpacked by hollow.c, and no events */
 	uint32_t nr_packets;	   /* of all streams */
 	atomic_uint_fast32_t nr_counted; /* ... whose events are counted */
 };
@@ -95,6 +97,10 @@ void dat_streams_release(struct trace *t);
 
 /* Finds d->earliest and d->latest; > 0 when a page is beyond them.  -ENOMEM. */
 int dat_find_far(struct dat *d);
+
+/* Ends a packed stream where the file's chunks have unpacked to far more than the file, of which
+ * nothing is an event.  0 or -ENOMEM. */
+int dat_cut_hollow(struct dat *d, struct stream *s, const struct dat_stream *ds);
 
 /* Puts right where CPUs' data is in a file of which bytes in front of it are missing. */
 void dat_find_shifted(struct dat *d);

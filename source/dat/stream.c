@@ -346,6 +346,8 @@ static int stream_init(struct dat *d, struct stream *s, const struct dat_buffer 
 	s->cut |= left_unread(d, c); /* both claim what they find */
 	s->cut |= c->disputed;
 	ret = ds->packed ? packed_packets(d, s, ds) : plain_packets(s, ds);
+	if (!ret && ds->packed)
+		ret = dat_cut_hollow(d, s, ds);
 	if (!ret)
 		ret = packets_look(d, s, ds);
 	if (ret)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trace of which hardly anything can be read costs what its length says, not the square of it.
 
-Chunks of zeros, which unpack to 16 MB each, make a CPU of a trace.dat of many packets without one event.
+Chunks of zeros, with so few bytes that are none that the file is no shorter than it may be, make a CPU of a
+trace.dat of many packets without one event; and chunks of nothing but zeros cost no more than their file.
 LTTng's packets that each claim the rest of the file are beside an index that does not fit them.
 """
 
@@ -17,32 +18,37 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import lib  # noqa: E402
 
-CHUNK_BYTES = 16 << 20
-BLOCK_BYTES = 128 << 10
-FEW, MANY = 12, 60
+CHUNK_BYTES, CHUNK_MAX = 256 << 10, 16 << 20
+BLOCK_BYTES, RAW_BYTES = 128 << 10, 4 << 10
+FEW, MANY = 160, 800
+HOLLOW, HOLLOW_SECONDS = 2000, 2  # 33 GB that a megabyte claims; to unpack them takes 7 s
 TIMES_MAX = 14  # linear: 5; each packet's cost times those before it: 22 and more
 PACKETS = 20000  # to each of FEW
 INDEX_ROW, PACKET_HEAD = struct.Struct(">9Q"), struct.Struct("<5Q")
 HEAD_AT, HEAD_BYTES = 32, 84  # of the samples' packets: begin, end, content, size, number; all
 
 
-def zeros():
-    """A frame of zstd's: its length, and blocks of one byte repeated."""
-    frame = struct.pack("<IBI", 0xFD2FB528, 0xA0, CHUNK_BYTES)
-    blocks = CHUNK_BYTES // BLOCK_BYTES
-    for i in range(blocks):
-        frame += struct.pack("<I", BLOCK_BYTES << 3 | 1 << 1 | (i + 1 == blocks))[:3] + b"\0"
+def zeros(nr, raw):
+    """A frame of zstd's: its length, a block of bytes as they are, and blocks of one byte repeated."""
+    frame = struct.pack("<IBI", 0xFD2FB528, 0xA0, nr)
+    frame += struct.pack("<I", raw << 3)[:3] + b"\xff" * raw
+    for left in range(nr - raw, 0, -BLOCK_BYTES):
+        last = left <= BLOCK_BYTES
+        frame += struct.pack("<I", (left if last else BLOCK_BYTES) << 3 | 1 << 1 | last)[:3] + b"\0"
     return frame
 
 
-def damaged(path, chunks):
+def put_chunks(path, chunks, frame, unpacked):
     data = bytearray((lib.ROOT / "tests/fuzz/corpus/dat/v7-zstd").read_bytes())
     place = data.index(struct.pack("<IQQ", 1, 0x800, 0x5c))  # CPU 1's data
     at = (len(data) + 4095) // 4096 * 4096
-    frame = zeros()
-    body = struct.pack("<II", len(frame), CHUNK_BYTES) + frame
+    body = struct.pack("<II", len(frame), unpacked) + frame
     struct.pack_into("<IQQ", data, place, 1, at, len(body) * chunks)
     path.write_bytes(data + bytes(at - len(data)) + struct.pack("<I", chunks) + body * chunks)
+
+
+def damaged(path, chunks):
+    put_chunks(path, chunks, zeros(CHUNK_BYTES, RAW_BYTES), CHUNK_BYTES)
 
 
 def claiming(folder, times):
@@ -78,7 +84,16 @@ def compare(make, told):
     lib.check(costs[MANY] < TIMES_MAX * costs[FEW], f"{MANY // FEW} times as long, {costs[MANY] / costs[FEW]:.0f} times the cost")
 
 
+def hollow():
+    with tempfile.TemporaryDirectory() as scratch:
+        put_chunks(Path(scratch) / "hollow.dat", HOLLOW, zeros(CHUNK_MAX, 0), CHUNK_MAX)
+        seconds = cost(Path(scratch) / "hollow.dat", "CPU 1's chunks unpack to pages without events")
+    print(f"hollow: {seconds:.2f} s of CPU time")
+    lib.check(seconds < HOLLOW_SECONDS, f"a megabyte takes {seconds:.1f} s")
+
+
 def main():
+    hollow()
     compare(damaged, "pages of zeros")
     compare(claiming, "does not fit it")
 

@@ -1533,6 +1533,34 @@ static void pages_of_zeros_are_a_gap(void **state)
 	}
 }
 
+/* A few bytes that claim to be megabytes of zeros are read until they are far more than the file;
+ * a CPU without them is not touched. */
+static void chunks_of_zeros_are_read_to_a_limit(void **state)
+{
+	struct dat_form form = zstd7;
+	struct pages cpus[2] = {{.form = &form}, {.form = &form}};
+	struct opened *o = calloc(1, sizeof(*o));
+	unsigned nr_read = 0;
+
+	(void)state;
+	form.chunk_pages = 8192;
+	fill_pages(&cpus[0], 8192 * 6, 0, 0);
+	fill_pages(&cpus[1], 300, 0, 0);
+	memset(cpus[0].b.data + 100 * BUILD_PAGE, 0, (size_t)(8192 * 6 - 200) * BUILD_PAGE);
+	open_pages(o, &form, cpus, 2);
+	read_all(o);
+	assert_non_null(strstr(o->trace->problems.list[0].text,
+			       "CPU 0's chunks unpack to pages without events"));
+	assert_true(o->trace->streams[0].cut && !o->trace->streams[1].cut);
+	for (unsigned i = 0; i < o->nr; i++)
+		nr_read += o->events[i].kind == EV_SCHED_SWITCH;
+	assert_int_equal(nr_read, 2 * (99 + 300));
+	close_opened(o);
+	free(cpus[0].b.data);
+	free(cpus[1].b.data);
+	free(o);
+}
+
 /* Numbers are loaded in 8 bytes: not beyond what is mapped, though. */
 static void the_last_bytes_of_a_file_are_read_safely(void **state)
 {
@@ -2080,6 +2108,7 @@ int main(void)
 		cmocka_unit_test(unexplained_short_and_backward_events_are_told),
 		cmocka_unit_test(a_broken_page_costs_itself_and_its_neighbours),
 		cmocka_unit_test(pages_of_zeros_are_a_gap),
+		cmocka_unit_test(chunks_of_zeros_are_read_to_a_limit),
 		cmocka_unit_test(damaged_pages_are_gaps),
 		cmocka_unit_test(bytes_that_two_cpus_claim_are_nobodys),
 		cmocka_unit_test(a_cpu_that_is_listed_twice_is_not_believed),
