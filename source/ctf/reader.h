@@ -15,6 +15,7 @@
  *	streams.c finds the files, and which of them are one stream
  *	covers.c  compares the metadata of two parts of a trace
  *	packet.c  reads one packet's header and context
+ *	claims.c  CPUs that two streams of a channel say to be of
  *	index.c   makes a stream's list of packets, from LTTng's index file or by walking the packets
  *	cursor.c  cursors: from packet to packet
  *	decode.c  events of a packet
@@ -153,6 +154,10 @@ bool ctf_covers(const struct trace *t, const struct trace *part);
 /* Makes t->streams of the files in the directories, with their packets.  -errno; files that cannot
  * be used are problems of the trace. */
 int ctf_open_streams(struct trace *t, struct error *err);
+
+/* Takes from LTTng's streams what two of a channel claim of one CPU at the same time.  0 or
+ * -ENOMEM. */
+int ctf_settle_claims(struct trace *t, struct error *err);
 
 /* Lists the packets of s->reader's files; fills s->packets and s->cpu, adds to t->loss. */
 int ctf_index_stream(struct trace *t, struct stream *s, struct error *err);

@@ -480,6 +480,8 @@ int ctf_open_streams(struct trace *t, struct error *err)
 		look_for_gaps(t, &n);
 	if (!ret)
 		ret = open_files(t, &n, err);
+	if (!ret && !strncmp(t->tracer, "lttng", 5))
+		ret = ctf_settle_claims(t, err);
 	if (!ret) {
 		count_cpus(t);
 		tell_of_cuts(t, &((struct ctf_trace *)t->reader)->cut);

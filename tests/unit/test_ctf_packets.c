@@ -937,6 +937,37 @@ static void missing_stream(void **state)
 	close_trace(&o);
 }
 
+/* A copy of a CPU's file that says to be another stream: which of them is the CPU's, nobody knows.
+ * One that begins where the other ends is its next part. */
+static void a_cpu_that_two_streams_claim(void **state)
+{
+	static const char metadata[] = ONE_FIELD
+		"env { tracer_name = \"lttng-modules\"; tracer_major = 2; tracer_minor = 13; };\n";
+
+	(void)state;
+	for (unsigned after = 0; after < 2; after++) {
+		struct bits own = {0}, copy = {0}, other = {0};
+
+		put_packet(&own, &(struct packet_form){.begin = 100, .instance = 0}, 3, 0);
+		put_packet(&copy, &(struct packet_form){.begin = after ? 9000 : 101, .instance = 5},
+			   3, 0);
+		put_packet(&other, &(struct packet_form){.begin = 100, .cpu = 1, .instance = 1}, 3,
+			   0);
+		make_dir(&o);
+		write_file(&o, "metadata", metadata, strlen(metadata));
+		write_bits(&o, "ch0_0", &own);
+		write_bits(&o, "ch0_1", &other);
+		write_bits(&o, "copy_0", &copy);
+		must_open(&o);
+		assert_int_equal(o.nr, after ? 9 : 3);
+		assert_int_equal(o.trace->nr_cpus, 2);
+		assert_int_equal(o.trace->streams[0].cut, !after);
+		assert_int_equal(o.trace->problems.nr, !after);
+		assert_int_equal(has_problem(&o, "ch0_0 and "), !after);
+		close_trace(&o);
+	}
+}
+
 /* A directory that cannot be read to its end may have more files. */
 static void a_directory_that_cannot_be_listed(void **state)
 {
@@ -1475,6 +1506,7 @@ int main(void)
 		cmocka_unit_test(impossible_sizes),
 		cmocka_unit_test(empty_and_foreign_files),
 		cmocka_unit_test(missing_stream),
+		cmocka_unit_test(a_cpu_that_two_streams_claim),
 		cmocka_unit_test(a_directory_that_cannot_be_listed),
 		cmocka_unit_test(nothing_usable),
 		cmocka_unit_test(files_of_one_stream),
