@@ -13,6 +13,8 @@ struct link {
 	struct link *next, *before;
 	int fd; /* the daemon's; in place as long as this is in the list */
 	bool asks;
+	bool ended; /* by us; the daemon closes it soon */
+	int64_t idle_since_ms;
 	int64_t until_ms; /* when a question has to be there, unless it asks */
 };
 
@@ -20,19 +22,42 @@ struct links {
 	pthread_mutex_t lock;
 	pthread_cond_t more; /* there is a link, or it is the end */
 	struct link *first;
+	unsigned nr; /* that were not ended */
 	bool ending;
 	pthread_t thread;
 };
+
+/* The daemon sees an end of its own, and closes it. */
+static void end(struct links *l, struct link *k)
+{
+	if (k->ended)
+		return;
+	k->ended = true;
+	l->nr--;
+	shutdown(k->fd, SHUT_RDWR);
+}
 
 static void end_late_ones(struct links *l)
 {
 	int64_t now = now_ms();
 
 	for (struct link *k = l->first; k; k = k->next) {
-		/* The daemon sees an end of its own, and closes it. */
 		if (!k->asks && now >= k->until_ms)
-			shutdown(k->fd, SHUT_RDWR);
+			end(l, k);
 	}
+}
+
+static void make_room(struct links *l)
+{
+	struct link *oldest = NULL;
+
+	for (struct link *k = l->first; k && l->nr > LINKS_IDLE_MAX; k = k->next) {
+		/* Of the same time, the one that is further behind came first. */
+		if (!k->asks && !k->ended && (!oldest || k->idle_since_ms <= oldest->idle_since_ms))
+			oldest = k;
+	}
+	if (oldest)
+		end(l, oldest);
 }
 
 static void *watch(void *data)
@@ -106,7 +131,8 @@ static void add(struct links *l, struct MHD_Connection *connection, void **mine)
 		return; /* it is bounded by its silence only */
 	k->links = l;
 	k->fd = info->connect_fd;
-	k->until_ms = now_ms() + LINK_FIRST_SECONDS * 1000;
+	k->idle_since_ms = now_ms();
+	k->until_ms = k->idle_since_ms + LINK_FIRST_SECONDS * 1000;
 	pthread_mutex_lock(&l->lock);
 	k->next = l->first;
 	if (k->next)
@@ -114,6 +140,8 @@ static void add(struct links *l, struct MHD_Connection *connection, void **mine)
 	else
 		pthread_cond_signal(&l->more);
 	l->first = k;
+	l->nr++;
+	make_room(l);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -122,6 +150,7 @@ static void drop(struct links *l, struct link *k)
 	if (!k)
 		return;
 	pthread_mutex_lock(&l->lock);
+	l->nr -= !k->ended;
 	if (k->next)
 		k->next->before = k->before;
 	if (k->before)
@@ -160,7 +189,8 @@ static void set(struct MHD_Connection *connection, bool asks)
 		return;
 	pthread_mutex_lock(&k->links->lock);
 	k->asks = asks;
-	k->until_ms = now_ms() + LINK_NEXT_SECONDS * 1000;
+	k->idle_since_ms = now_ms();
+	k->until_ms = k->idle_since_ms + LINK_NEXT_SECONDS * 1000;
 	pthread_mutex_unlock(&k->links->lock);
 }
 

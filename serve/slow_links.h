@@ -11,13 +11,15 @@
  * while, but one byte now and then keeps it, and with it one of the few places there are: whoever
  * is on this machine, with the key or without, could keep everybody else out.  So a question has to
  * be there whole, its body included, some seconds after the link was made, or after the last
- * answer.
+ * answer.  And when there are many links, the one that has been idle for longest makes room.
  *
  * Who talks HTTP calls link_asks() for each whole question, and link_is_idle() when it was
  * answered.
  */
 #define LINK_FIRST_SECONDS 10 /* for a link's first question */
 #define LINK_NEXT_SECONDS 30  /* for those after it */
+
+#define LINKS_IDLE_MAX 90 /* with more than so many links, idle ones are ended */
 
 struct links;
 

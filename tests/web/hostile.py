@@ -235,6 +235,17 @@ def test_drip(s):
     s.is_well("links that drip")
 
 
+def test_idle_queue(s):
+    """Far more idle links than there may be, opened before a visitor comes, do not keep it waiting."""
+    links = [socket.create_connection(("127.0.0.1", s.port), timeout=5) for _ in range(CROWD)]
+    begin = time.monotonic()
+    s.is_well("a queue of idle links")
+    took = time.monotonic() - begin
+    check(took < 3, f"{took:.1f} s behind {CROWD} idle links")
+    for link in links:
+        link.close()
+
+
 def test_deaf(s):
     """Who asks for much and does not read it has no effect on others, and none on the end."""
     links = []
