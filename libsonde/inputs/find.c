@@ -19,12 +19,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEPTH_MAX 16 /* of directories: enough for any layout */
+#define DEPTH_MAX 16		/* of directories: enough for any layout */
+#define BEHIND_LINKS_MAX 10000u /* files and directories: a link may lead to the whole machine */
 
 struct found {
 	char **list; /* owned, each owned */
 	unsigned nr;
 	struct map linked; /* directories that links led to, by number: each is looked at once */
+	unsigned nr_behind_links; /* files and directories looked at */
 	const struct find_watcher *watcher;
 	bool runs;     /* manifests have listed some already */
 	char *doubted; /* owned: the first file that looks like a trace and is none; NULL none yet */
@@ -207,6 +209,17 @@ static bool has_ctf_metadata(const char *dir)
 
 static int search(struct found *f, const char *path, unsigned depth, bool linked);
 
+/* @path: where a link led to that is being looked at. */
+static bool is_enough(struct found *f, const char *path)
+{
+	if (f->nr_behind_links == BEHIND_LINKS_MAX)
+		suspect(f, path,
+			"%s: links lead to more than %u files; name the folders that have traces, "
+			"others behind links are left out",
+			path, BEHIND_LINKS_MAX);
+	return f->nr_behind_links++ >= BEHIND_LINKS_MAX;
+}
+
 /* What is in @dir, whose path is @path.  @told: it is known for a trace, so that its streams need no
  * word. */
 static int search_dir(struct found *f, const char *path, DIR *dir, bool told, unsigned depth,
@@ -222,6 +235,8 @@ static int search_dir(struct found *f, const char *path, DIR *dir, bool told, un
 
 		if (entry->d_name[0] == '.')
 			continue;
+		if (linked && is_enough(f, path))
+			break;
 		if (asprintf(&below, "%s/%s", path, entry->d_name) < 0)
 			return -ENOMEM;
 		if (!seen_stream && is_regular_or_dir(below, &is_dir) && !is_dir &&

@@ -262,6 +262,14 @@ for link in a b c; do ln -s . "$scratch/around/$link"; done
 run 0 timeout 20 "$sonde" analyze "$scratch/around" -o "$scratch/around.sonde"
 says err "are the same trace; the first is used"
 
+# A link may lead to a whole machine's files: it is not walked to its end, and that is said.
+mkdir "$scratch/outside" "$scratch/inside"
+(cd "$scratch/outside" && seq 12000 | xargs touch)
+cp samples/marks/host0.dat "$scratch/inside"
+ln -s ../outside "$scratch/inside/outside"
+run 3 "$sonde" analyze "$scratch/inside" -o "$scratch/inside.sonde"
+says err "inside/outside: links lead to more than 10000 files; name the folders"
+
 # A pipe is no history, and nobody waits for who would write to it.
 mkfifo "$scratch/pipe.sonde"
 run 1 timeout 20 "$sonde" analyze samples/marks -o "$scratch/pipe.sonde"
