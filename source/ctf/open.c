@@ -48,10 +48,15 @@ static int read_metadata(struct trace *t, struct error *err)
 {
 	struct ctf_trace *ct = t->reader;
 	struct mapfile map;
+	struct stat st;
 	char path[4096];
 	int ret;
 
 	snprintf(path, sizeof(path), "%s/metadata", t->path);
+	/* Looked at before: there may be no room to map what claims to be a terabyte. */
+	if (!stat(path, &st) && st.st_size > CTF_METADATA_LIMIT)
+		return fail(err, -EFBIG, "cannot read the metadata %s: it is larger than %u bytes",
+			    path, CTF_METADATA_LIMIT);
 	ret = mapfile_open(&map, path, err);
 	if (ret)
 		return ret;

@@ -83,6 +83,12 @@ END
 run 3 "$sonde" check "$scratch/astray.dat"
 says out "astray.dat ends before its section of options begins: it is cut off, or damaged"
 
+# What claims to be a terabyte of metadata is too large, not more than there is memory for.
+cp -r samples/lttng/vm-b "$scratch/vast"
+chmod -R u+w "$scratch/vast"
+truncate -s 1T "$scratch/vast/metadata"
+(ulimit -v 2000000; run 1 "$sonde" check "$scratch/vast"; says err "vast/metadata: it is larger than 67108864 bytes") || exit 1
+
 # A file that ends inside a packet ends with the last event that is there, not where the packet's
 # header says: as the history has it.
 cp -r samples/lttng/host0 "$scratch/short"
