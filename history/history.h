@@ -153,6 +153,8 @@ int history_file(const struct history *h, char *buf, size_t room);
 ns_t history_begin(const struct history *h);
 ns_t history_end(const struct history *h);
 bool history_complete(const struct history *h);
+/* How many bytes the file of a complete history has behind its end, where nothing reads. */
+uint64_t history_bytes_behind(const struct history *h);
 bool history_ticks_are_ns(const struct history *h);
 bool history_wall_offset(const struct history *h, int64_t *offset_ns);
 

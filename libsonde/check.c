@@ -233,6 +233,15 @@ static void tell_refused(struct check *c, struct sonde_history *history)
 		       (long long)nr, nr == 1 ? "" : "s", nr == 1 ? "was" : "were", m.name);
 }
 
+static void tell_behind(struct check *c, const struct sonde_history *history)
+{
+	uint64_t nr = history_bytes_behind(history->file);
+
+	if (nr)
+		remark(c, "%llu byte%s behind the end of the history %s not used",
+		       (unsigned long long)nr, nr == 1 ? "" : "s", nr == 1 ? "is" : "are");
+}
+
 static void tell_left_out(struct check *c, const struct sonde_history *history)
 {
 	struct sonde_left_out l;
@@ -311,6 +320,7 @@ static void check_history(struct check *c, struct sonde_history *history)
 	else if (!sonde_history_complete(history))
 		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %s",
 		     unit_time(end, sonde_history_end(history), c->ticks_are_ns));
+	tell_behind(c, history);
 	tell_left_out(c, history);
 	tell_gaps(c, history);
 	tell_clocks(c, history);

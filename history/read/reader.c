@@ -187,11 +187,11 @@ bool history_trailer_is_right(const struct history *h)
 	const struct mapfile *file = &h->of->file;
 	const uint8_t *t;
 
-	if (file->len_bytes < FILE_HEADER_BYTES + TRAILER_BYTES)
+	if (h->len_bytes < FILE_HEADER_BYTES + TRAILER_BYTES)
 		return false;
-	t = file->data + file->len_bytes - TRAILER_BYTES;
+	t = file->data + h->len_bytes - TRAILER_BYTES;
 	return !memcmp(t, TRAILER_MAGIC, 8) && get_u64(t + 56) == XXH3_64bits(t, 56) &&
-	       get_u64(t + 32) == file->len_bytes;
+	       get_u64(t + 32) == h->len_bytes;
 }
 
 /* 1: complete and read, 0: not complete. */
@@ -203,7 +203,7 @@ static int read_complete(struct history *h, struct error *err)
 	int ret;
 
 	if (history_trailer_is_right(h)) {
-		t = h->of->file.data + h->of->file.len_bytes - TRAILER_BYTES;
+		t = h->of->file.data + h->len_bytes - TRAILER_BYTES;
 		h->begin = (ns_t)get_u64(t + 8);
 		h->end = (ns_t)get_u64(t + 16);
 		if (part_open(&h->of->file, get_u64(t + 24), true, &kind, &p) || kind != PART_INDEX)
@@ -293,6 +293,7 @@ int history_open(struct history **out, const char *path, struct error *err)
 		ret = fail(err, -ENOMEM, "no memory to read %s", path);
 		goto out;
 	}
+	h->len_bytes = h->of->file.len_bytes;
 	ret = read_header(h, err);
 	if (!ret)
 		ret = read_complete(h, err);
@@ -335,6 +336,7 @@ int history_again(struct history **out, const struct history *of)
 	h->begin = of->begin;
 	h->end = of->end;
 	h->complete = of->complete;
+	h->len_bytes = of->len_bytes;
 	h->flags = of->flags;
 	h->wall_offset_ns = of->wall_offset_ns;
 	h->unpacked_max = of->unpacked_max;

@@ -80,6 +80,7 @@ struct history {
 	struct opened *of; /* owned by all its readers */
 	ns_t begin, end;
 	bool complete;
+	uint64_t len_bytes; /* of the file, what may be behind a history's end left out */
 	uint32_t flags;
 	int64_t wall_offset_ns;
 	struct stream slices, groups;
@@ -156,8 +157,8 @@ static inline void stream_hold(struct stream *s, uint32_t i, int by)
 
 /* The last 64 bytes say where the index is, and of this file. */
 bool history_trailer_is_right(const struct history *h);
-/* The index of a file of which only these are damaged (recover.c). */
-bool history_find_index(const struct history *h, struct part *out);
+/* The index of a file of which only these are damaged, or not the last (recover.c). */
+bool history_find_index(struct history *h, struct part *out);
 /* Index of a file whose writer did not finish (recover.c).  Sets streams, begin and end. */
 int history_recover(struct history *h, struct error *err);
 /* The stream of a kind, NULL for kinds that have none. */

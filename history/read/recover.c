@@ -86,7 +86,7 @@ static void put_index(struct walk *w, struct bytes *out)
 	}
 }
 
-bool history_find_index(const struct history *h, struct part *out)
+bool history_find_index(struct history *h, struct part *out)
 {
 	const struct mapfile *file = &h->of->file;
 	uint64_t at = FILE_HEADER_BYTES, last = 0;
@@ -96,7 +96,10 @@ bool history_find_index(const struct history *h, struct part *out)
 		last = at;
 		at = part_behind(at, out);
 	}
-	return last && at + TRAILER_BYTES == file->len_bytes &&
+	if (!last || at > file->len_bytes || file->len_bytes - at < TRAILER_BYTES)
+		return false;
+	h->len_bytes = at + TRAILER_BYTES;
+	return (h->len_bytes == file->len_bytes || history_trailer_is_right(h)) &&
 	       !part_open(file, last, true, &kind, out) && kind == PART_INDEX;
 }
 

@@ -30,6 +30,11 @@ bool history_complete(const struct history *h)
 	return h->complete;
 }
 
+uint64_t history_bytes_behind(const struct history *h)
+{
+	return h->complete ? h->of->file.len_bytes - h->len_bytes : 0;
+}
+
 bool history_ticks_are_ns(const struct history *h)
 {
 	return h->flags & FILE_TICKS_ARE_NS;

@@ -10,7 +10,7 @@ static const char *const kind_names[PART_KIND_MAX] = {
 int history_verify(const struct history *h,
 		   void (*bad)(const struct history_damage *damage, void *data), void *data)
 {
-	uint64_t end = h->of->file.len_bytes - (h->complete ? TRAILER_BYTES : 0);
+	uint64_t end = h->complete ? h->len_bytes - TRAILER_BYTES : h->of->file.len_bytes;
 	uint64_t at = FILE_HEADER_BYTES;
 	int nr = 0;
 

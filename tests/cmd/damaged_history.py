@@ -115,6 +115,12 @@ def main():
                 done = ask(["report"], history)
                 what = "names at offset" if kind == NAMES else "index"
                 lib.check(done.returncode == 1 and f"its {what}" in done.stderr and "analyse the traces again" in done.stderr, done.stderr)
+        history.write_bytes(whole + b"x")
+        for words in ASKED:
+            done = ask(words, history)
+            lib.check(done.returncode == 0 and not done.stderr and done.stdout == truth[tuple(words)], f"{words}, a byte more: {done.stderr}")
+        done = ask(["check"], history)
+        lib.check(done.returncode == 0 and "1 byte behind the end of the history is not used" in done.stdout, done.stdout)
         history.write_bytes(whole[:60_000])
         done = ask(["check"], history)
         lib.check(done.returncode == 3 and "0.000000000" not in done.stdout and "cut off before" in done.stdout, done.stdout)

@@ -340,6 +340,36 @@ static void damaged_trailer(void **state)
 	free(data);
 }
 
+/* Bytes behind the end are no loss; without the end they are no end. */
+static void bytes_behind(void **state)
+{
+	size_t len;
+	uint8_t *data = load(path, &len);
+	uint8_t *longer = calloc(1, len + 100);
+	struct damage d = {0};
+	struct history *h;
+
+	(void)state;
+	memcpy(longer, data, len);
+	for (size_t more = 1; more <= 100; more += 33) {
+		store(longer, len + more);
+		assert_int_equal(history_open(&h, copy, NULL), 0);
+		assert_true(history_complete(h));
+		assert_int_equal(history_end(h), oracle.end);
+		assert_int_equal(history_bytes_behind(h), more);
+		assert_int_equal(history_verify(h, is_it_named, &d), 0);
+		history_close(h);
+	}
+	memset(longer + len - 64, 0, 64);
+	store(longer, len + 100);
+	assert_int_equal(history_open(&h, copy, NULL), 0);
+	assert_false(history_complete(h));
+	assert_int_equal(history_bytes_behind(h), 0);
+	history_close(h);
+	free(longer);
+	free(data);
+}
+
 /* Reading everything finds every changed bit of every part, and says where it is. */
 static void verified_bits(void **state)
 {
@@ -689,6 +719,7 @@ int main(void)
 		cmocka_unit_test(a_header_has_a_checksum),
 		cmocka_unit_test(verified_bits),
 		cmocka_unit_test(damaged_trailer),
+		cmocka_unit_test(bytes_behind),
 		cmocka_unit_test(killed_writer),
 		cmocka_unit_test(damaged_names_end_an_incomplete_file),
 		cmocka_unit_test(same_bytes),
