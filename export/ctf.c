@@ -275,7 +275,7 @@ static int put_metadata(const struct ctf *c)
 	const struct export_options *o = c->rows.options;
 	char path[PATH_MAX];
 	FILE *out;
-	int ret = 0;
+	int ret;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/metadata", c->dir) >= sizeof(path))
 		return -ENAMETOOLONG;
@@ -283,8 +283,7 @@ static int put_metadata(const struct ctf *c)
 	if (!out)
 		return -errno;
 	ctf_metadata(out, c->history, o->begin, o->end, c->origin);
-	if (ferror(out))
-		ret = -EIO;
+	ret = rows_output(&c->rows, out);
 	if (fclose(out) && !ret)
 		ret = -errno;
 	return ret;
@@ -294,7 +293,7 @@ int export_ctf(const char *dir, struct sonde_history *history, const struct expo
 	       struct error *err)
 {
 	struct ctf c = {.history = history, .dir = dir, .origin = o->begin < 0 ? o->begin : 0};
-	int ret = rows_init(&c.rows, history, o), closed;
+	int ret = rows_init(&c.rows, history, o), read = 0, closed;
 
 	if (!ret)
 		ret = open_streams(&c);
@@ -303,12 +302,14 @@ int export_ctf(const char *dir, struct sonde_history *history, const struct expo
 	if (!ret)
 		ret = put_losses(&c);
 	if (!ret)
-		ret = rows_pieces(&c.rows, put_piece, &c);
-	closed = close_streams(&c);
+		read = rows_pieces(&c.rows, put_piece, &c);
+	closed = close_streams(&c); /* why, if one could not be written */
 	rows_release(&c.rows);
 	free(c.changes);
 	ret = ret ? ret : closed;
-	if (ret == -EINTR)
-		return fail(err, ret, "interrupted");
-	return ret ? fail(err, ret, "%s", error_reason(ret)) : 0;
+	if (ret == -EINTR || read == -EINTR)
+		return fail(err, -EINTR, "interrupted");
+	if (ret)
+		return fail(err, ret, "%s", strerror(-ret));
+	return read ? fail(err, read, "cannot read the history: %s", error_reason(read)) : 0;
 }

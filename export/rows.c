@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool rows_has_machine(const struct rows *r, int64_t machine)
 {
@@ -253,6 +254,7 @@ int rows_fail(struct error *err, int ret, FILE *out)
 		return 0;
 	if (ret == -EINTR)
 		return fail(err, ret, "interrupted");
-	return fail(err, ret, "%s%s",
-		    ferror(out) ? "" : "cannot read the history: ", error_reason(ret));
+	if (ferror(out))
+		return fail(err, ret, "%s", strerror(-ret));
+	return fail(err, ret, "cannot read the history: %s", error_reason(ret));
 }

@@ -60,6 +60,16 @@ for to in perfetto chrome ctf csv; do
 	says err "cannot write $scratch/cut: File too large"
 done
 [ -z "$(ls "$scratch" | grep '^cut')" ] || fail "something is left of what found no room"
+# A failed write says nothing of the history: a full device, and one that is broken, as address 0 is.
+for to in perfetto chrome csv; do
+	for device in /dev/full /proc/$$/mem; do
+		status=0
+		"$sonde" export "$history" --to $to -o - >$device 2>"$scratch/err" || status=$?
+		[ $status = 1 ] || fail "$to to $device: $status"
+		says err "cannot write the answer"
+		not_says err damaged
+	done
+done
 
 # Stopped: nothing is left.  Too early, and the signal meets a program that does not catch it yet; too
 # late, and the work is done.
