@@ -4,6 +4,7 @@
 #include "cmd/common/duration.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -13,6 +14,7 @@
 
 #define OPTIONS_MAX 40
 #define FIRST_LONG 256 /* getopt's answers to long options: beyond any letter */
+#define OPERAND 1      /* its answer to what is none */
 
 #define FIELD(field) offsetof(struct common, field)
 
@@ -39,7 +41,7 @@ const unsigned nr_common_rows = ARRAY_SIZE(common_rows);
 /* What getopt_long() wants, made from the tables. */
 struct parser {
 	struct option longs[OPTIONS_MAX + 1];
-	char letters[2 * OPTIONS_MAX + 3];
+	char letters[2 * OPTIONS_MAX + 4];
 	const struct option_row *rows[OPTIONS_MAX];
 	void *values[OPTIONS_MAX];
 	unsigned nr;
@@ -67,7 +69,7 @@ static void parser_add(struct parser *p, const struct option_row *row, void *val
 static void parser_init(struct parser *p, const struct option_set *sets, unsigned nr_sets)
 {
 	memset(p, 0, sizeof(*p));
-	p->letters[0] = ':'; /* tell a missing value from an unknown option */
+	strcpy(p->letters, "-:"); /* operands, too; and a missing value is no unknown option */
 	for (unsigned s = 0; s < nr_sets; s++) {
 		for (unsigned i = 0; i < sets[s].nr; i++) {
 			if (option_taken(&sets[s], &sets[s].rows[i]))
@@ -216,33 +218,47 @@ static int set_value(const struct option_row *row, void *values, const char *tex
 	return -EINVAL;
 }
 
+/* What getopt does not know may be a comment, with which SQL may begin. */
+static bool is_comment(const char *word)
+{
+	return !strncmp(word, "--", 2) && (isspace((unsigned char)word[2]) || strchr(word, '\n'));
+}
+
+/* What is wrong with the option that getopt answered so. */
+static int complain_option(int answer, const char *word, char *problem)
+{
+	/* A long option has been stepped over, a letter maybe not. */
+	char letter[3] = {'-', (char)optopt, '\0'};
+	bool is_long = !optopt || optopt >= FIRST_LONG;
+
+	snprintf(problem, OPTION_PROBLEM, "%s %.100s",
+		 answer == ':' ? "a value is missing after" : "unknown option",
+		 is_long ? word : letter);
+	return -EINVAL;
+}
+
 int options_parse(const struct option_set *sets, unsigned nr_sets, int argc, char **argv,
 		  char problem[static OPTION_PROBLEM])
 {
 	struct parser p;
-	int answer;
+	int answer, nr = 0;
 
 	parser_init(&p, sets, nr_sets);
 	opterr = 0;
 	optind = 0; /* from the start, also when called again */
 	while ((answer = getopt_long(argc, argv, p.letters, p.longs, NULL)) >= 0) {
 		int i = answer == ':' || answer == '?' ? -1 : parser_find(&p, answer);
+		char *word = argv[optind - 1];
 
-		if (i < 0) {
-			/* A long option has been stepped over, a letter maybe not. */
-			const char *word = argv[optind - 1];
-			char letter[3] = {'-', (char)optopt, '\0'};
-			bool is_long = !optopt || optopt >= FIRST_LONG;
-
-			snprintf(problem, OPTION_PROBLEM, "%s %.100s",
-				 answer == ':' ? "a value is missing after" : "unknown option",
-				 is_long ? word : letter);
-			return -EINVAL;
-		}
-		if (set_value(p.rows[i], p.values[i], optarg, problem))
+		if (answer == OPERAND || (answer == '?' && !optopt && is_comment(word)))
+			argv[++nr] = word; /* over what has been read */
+		else if (i < 0)
+			return complain_option(answer, word, problem);
+		else if (set_value(p.rows[i], p.values[i], optarg, problem))
 			return -EINVAL;
 	}
-	return optind;
+	memmove(argv + optind - nr, argv + 1, (size_t)nr * sizeof(*argv));
+	return optind - nr;
 }
 
 void options_release(const struct option_set *set)

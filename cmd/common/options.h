@@ -88,7 +88,7 @@ static inline bool option_taken(const struct option_set *set, const struct optio
 
 /*
  * Parses @argv after its first element.  Operands are moved to the end; returns the index of the
- * first, or -EINVAL with a sentence in @problem.
+ * first, or -EINVAL with a sentence in @problem.  "-- text" is an operand, too: a comment of SQL.
  */
 int options_parse(const struct option_set *sets, unsigned nr_sets, int argc, char **argv,
 		  char problem[static OPTION_PROBLEM]);

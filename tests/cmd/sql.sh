@@ -15,6 +15,18 @@ run 0 "$sonde" sql -i "$history" "select 1 as one"
 says out one
 run 0 "$sonde" sql "$history" - <<<"select 2 as two; -- from stdin"
 says out two
+run 0 "$sonde" sql "$history" $'-- a comment = no option\nselect 3 as three' --format csv
+[ "$(cat "$scratch/out")" = $'three\n3' ] || fail "a comment first: $(cat "$scratch/out")"
+run 0 "$sonde" sql --format csv "$history" $'--comment\nselect 3 as three'
+[ "$(cat "$scratch/out")" = $'three\n3' ] || fail "a comment first: $(cat "$scratch/out")"
+run 0 "$sonde" sql --format csv -- "$history" "select 3 as three"
+[ "$(cat "$scratch/out")" = $'three\n3' ] || fail "--: $(cat "$scratch/out")"
+run 2 "$sonde" sql "$history" "-- only a comment"
+not_says err option
+run 2 "$sonde" sql "$history" "-- a comment" -Z
+says err "unknown option -Z"
+run 2 "$sonde" sql "$history" --comment
+says err "unknown option --comment"
 run 0 "$sonde" sql "$history" "select 1 where 0"
 [ "$(cat "$scratch/out")" = "no rows" ] || fail "no rows: $(cat "$scratch/out")"
 run 0 "$sonde" sql --format json "$history" "select 1 as x, 2 as x, 0.1 as r, null as n, 'é\"' as t, x'00ff' as b"
