@@ -96,6 +96,13 @@ def says_so(cut, info):
     lib.check(ask(cut, "compare", str(cut))[1]["after"]["complete"] is False, "compare says that it is complete")
     problems = ask(cut, "report", "-t", "problem")[1]["problem"]
     lib.check(any("not complete" in p["text"] for p in problems), f"problems: {problems}")
+    # What has no place for it, docs/formats/json.md.
+    for words in (["vms", cut, "--format", "json"], ["vms", cut, "--format", "csv"], ["report", cut, "-t", "vms", "--format", "csv"],
+                  ["sql", cut, "select complete from history", "--format", "json"], ["export", cut, "--to", "chrome", "-o", "-"]):
+        done = subprocess.run([lib.SONDE, *words], capture_output=True, text=True, check=False)
+        lib.check(done.returncode == 0 and "is not complete" in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+        lib.check(words[0] != "sql" or json.loads(done.stdout) == [{"complete": 0}], done.stdout)
+    lib.check(ask(cut, "info")[1]["complete"] is False, "info says that it is complete")
     for words in (["report", cut], ["report", "wakeup", cut], ["why", cut], ["timeline", cut, "--svg", "-"]):
         text = lib.run(lib.SONDE, *words)
         lib.check("not complete" in text, f"{words}: {text[:500]}")
