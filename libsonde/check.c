@@ -456,6 +456,12 @@ static void tell_loss(struct check *c, const char *path, const struct trace *t)
 	if (l->bytes_skipped)
 		find(c, "%s: %s byte%s could not be decoded", path,
 		     unit_count(nr, (int64_t)l->bytes_skipped), l->bytes_skipped == 1 ? "" : "s");
+	if (l->headless)
+		remark(c,
+		       "%s: %s stream%s not begin with the first packet: those before were "
+		       "overwritten, or are in a part that is missing",
+		       path, unit_count(nr, (int64_t)l->headless),
+		       l->headless == 1 ? " does" : "s do");
 	if (l->unknown)
 		find(c, "%s: there are gaps, and nothing says how many events each of them lacks%s",
 		     path,

@@ -247,6 +247,7 @@ void trace_loss_add(struct trace *t, const struct trace_loss *more)
 	t->loss.unknown += more->unknown;
 	t->loss.packets += more->packets;
 	t->loss.bytes_skipped += more->bytes_skipped;
+	t->loss.headless += more->headless;
 	pthread_mutex_unlock(&problem_lock);
 }
 

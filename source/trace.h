@@ -123,6 +123,7 @@ struct trace_loss {
 	uint64_t unknown;	/* places where events were lost and nobody counted them */
 	uint64_t packets;	/* packets missing by sequence number */
 	uint64_t bytes_skipped; /* bytes of the file that could not be decoded */
+	uint64_t headless;	/* streams whose first packet is not the first that there was */
 };
 
 /* What trace-cmd knew of a guest that it traced together with this host (trace.dat, GUEST). */

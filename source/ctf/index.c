@@ -626,6 +626,7 @@ static void note_gap(struct builder *b, uint32_t i, struct ctf_packet *p)
 	const struct found *f = &b->list[i], *before = i ? f - 1 : NULL;
 
 	p->gap = f->gap || is_cut_off(before, f);
+	b->t->loss.headless += !before && f->has_seq_num && f->seq_num;
 	if (before && f->has_seq_num && f->seq_num > before->seq_num + 1) {
 		b->t->loss.packets += f->seq_num - before->seq_num - 1;
 		b->t->loss.unknown++;

@@ -70,7 +70,11 @@ static int list_dir(struct trace *t, const char *folder, struct names *n, struct
 		if (d->d_name[0] == '.' || !strcmp(d->d_name, "metadata"))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", folder, d->d_name);
-		if (stat(path, &st) || !S_ISREG(st.st_mode))
+		if (stat(path, &st))
+			continue;
+		if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+			trace_problem(t, "%s is no regular file: it is left out", path);
+		if (!S_ISREG(st.st_mode))
 			continue;
 		if (n->nr < MAX_FILES)
 			ret = add_name(t->reader, n, path);

@@ -3,6 +3,8 @@
 """LTTng sessions of many parts: rotated, size-limited, snapshots, being written.  n parts tell what the whole tells."""
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -100,6 +102,13 @@ def check_lost_part(scratch):
     for root, parts in ((kernel, sorted((kernel / "archives").iterdir())), (user, sorted((user / "archives").iterdir()))):
         done = subprocess.run([lib.SONDE, "check", root], capture_output=True, text=True, check=False)
         lib.check(done.returncode == 0 and "missing" not in done.stdout, f"{root}, whole: {done}")
+        shutil.copytree(root, headless := scratch / f"{root.name}-headless")
+        shutil.rmtree(headless / "archives" / parts[0].name)
+        done = subprocess.run([lib.SONDE, "check", headless], capture_output=True, text=True, check=False)
+        lib.check(done.returncode == 0 and re.search(r": note: .* not begin with the first packet: ", done.stdout), f"without the first part: {done}")
+        os.mkfifo(pipe := next(headless.rglob("metadata")).parent / "ch0_9")
+        done = subprocess.run([lib.SONDE, "check", headless], capture_output=True, text=True, check=False)
+        lib.check(done.returncode == 3 and f"{pipe.name} is no regular file: it is left out" in done.stdout, f"a pipe: {done}")
         shutil.rmtree(parts[1])
         done = subprocess.run([lib.SONDE, "check", root], capture_output=True, text=True, check=False)
         lib.check(done.returncode == 3 and "packets are missing" in done.stdout, f"{root}, without a part: {done}")
