@@ -314,9 +314,8 @@ static void check_history(struct check *c, struct sonde_history *history)
 	snprintf(c->result->kind, sizeof(c->result->kind), "history");
 	c->result->unit = "intervals";
 	if (!sonde_history_complete(history) && !sonde_nr_machines(history))
-		find(c,
-		     "not complete: the file was cut off before the first point up to which it can "
-		     "be read; analyse the traces again");
+		find(c, "not complete: the file was cut off before the end of its first part, so "
+			"nothing of it can be read; analyse the traces again");
 	else if (!sonde_history_complete(history))
 		find(c, "not complete: the writer was stopped, or the file cut off; it ends at %s",
 		     unit_time(end, sonde_history_end(history), c->ticks_are_ns));

@@ -308,10 +308,11 @@ int cover_count_cpus(struct trace *t)
 			ret = look_at(&c, &t->streams[i]);
 	}
 	for (int cpu = (int)t->nr_cpus; cpu <= c.top && !ret; cpu++)
-		trace_problem(t,
-			      "%s: CPU %d has no stream, and its machine has one: nothing is known "
-			      "of it",
-			      t->path, cpu);
+		trace_problem(
+			t,
+			"%s: CPU %d has no stream in this trace, and its machine has that CPU: "
+			"nothing is known of it",
+			t->path, cpu);
 	if (!ret && c.top >= (int)t->nr_cpus) {
 		t->nr_cpus_named += (unsigned)c.top + 1 - t->nr_cpus;
 		t->nr_cpus = (unsigned)c.top + 1;

@@ -150,8 +150,8 @@ static void suspect_file(struct found *f, const char *path)
 static void suspect_dir(struct found *f, const char *path, const char *stream)
 {
 	suspect(f, path,
-		"%s has CTF streams (%s) but no metadata, without which they cannot be read; "
-		"they are left out",
+		"%s has CTF streams such as %s, which cannot be read without its metadata file: "
+		"they are left out; copy the directory whole",
 		path, stream);
 }
 
@@ -177,7 +177,7 @@ static bool is_unfinished(const char *path)
 static void suspect_unfinished(struct found *f, const char *path)
 {
 	suspect(f, path,
-		"%s has only the raw parts of a trace, as a recorder leaves them that was killed; "
+		"%s has only the raw parts of a trace, as a killed recorder leaves them; "
 		"sonde record --recover joins those of a recording",
 		path);
 }
