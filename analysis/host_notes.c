@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Less than such a part of what it is missing from is not worth a note. */
 #define NOTED_PART 100
@@ -138,6 +139,20 @@ static const char *lacking_around(struct host_notes *n, int64_t machine, ns_t of
 	return note;
 }
 
+/* A note of lacks.  Of an outermost machine that may be a VM itself, nothing bounds a figure if it is. */
+static const char *unless_vm(struct host_notes *n, const char *note)
+{
+	static const char bound[] = "at least: ";
+	struct sonde_machine m;
+	char after[120];
+
+	if (strncmp(note, bound, sizeof(bound) - 1) ||
+	    outermost_of(n->history) != OUTERMOST_UNKNOWN || sonde_machine_get(n->history, 0, &m))
+		return note;
+	snprintf(after, sizeof(after), " is a VM: %.100s", note + sizeof(bound) - 1);
+	return keep(n, "at least, unless ", m.name, after);
+}
+
 const char *host_notes_of_cost(struct host_notes *n, int64_t vm, ns_t had_ns)
 {
 	struct sonde_machine m;
@@ -152,7 +167,7 @@ const char *host_notes_of_cost(struct host_notes *n, int64_t vm, ns_t had_ns)
 	note = untraced_around(n, vm);
 	if (!*note && !sonde_machine_get(n->history, vm, &m))
 		note = lacking_around(n, m.parent, had_ns);
-	return note;
+	return unless_vm(n, note);
 }
 
 const char *host_notes_of_steal(struct host_notes *n, int64_t vm, ns_t unknown_ns)

@@ -9,7 +9,8 @@
  * no trace, or one with gaps, or that begins late or ends early, so that nobody saw what they did
  * meanwhile, and clocks that nothing bounds, so that it is not known when the VM ran.
  *
- * A note begins with what the figure is of the true one.  "at least": what is missing is not in it.
+ * A note begins with what the figure is of the true one.  "at least": what is missing is not in it;
+ * "at least, unless M is a VM" where the outermost machine M does not say whether it is one.
  * "no bound": something else is in it, too, as a host that has no trace is in all times that its VM
  * had a CPU.  "not known": it is no figure at all.
  *

@@ -245,8 +245,8 @@ static const struct sonde_column vm_columns[] = {
 	 "exits of its code, as \"exits\" has them; with nesting, each of them once"},
 	{"note", "NOTE", SONDE_COL_STRING,
 	 "\"at least\": a host of it has no trace, or one that lacks a part (under 1% is not "
-	 "noted), so the work of that hypervisor is not known; \"no bound\": times hold what an "
-	 "untraced host ran; \"not known\": when it ran is not"},
+	 "noted), so the work of that hypervisor is not known; \"unless M is a VM\" or \"no bound\": "
+	 "times may hold, or do, what an untraced host ran; \"not known\": when it ran is not"},
 };
 
 const struct table_def hypervisor_table = {

@@ -150,6 +150,9 @@ static void vm_verdict(struct why *w, const struct sonde_rows *vms, size_t row,
 		say(&v.says,
 		    " An untraced host ran meanwhile, too: these times hold that, and have "
 		    "no bound.");
+	else if (!strncmp(note, "at least, unless", 16))
+		say(&v.says,
+		    " If the outermost machine is a VM, they hold what its host ran, too.");
 	say_top(&top, &v);
 	say_nesting(nesting, vm, &v);
 	point_at_longest(exits, vm, &v);

@@ -39,7 +39,7 @@ static bool is_at_least(const struct pair *p, const struct grid *g, size_t row)
 {
 	const char *note = cell(g, row, grid_column(g, "note")).s;
 
-	return !strncmp(note, "at least", 8) || (p->lie == LIE_BOUNDS && *note);
+	return !strncmp(note, "at least:", 9) || (p->lie == LIE_BOUNDS && *note);
 }
 
 static void check_figure(struct pair *p, const struct bounded *b, const char *figure,
