@@ -5,6 +5,7 @@
 #include "base/figure.h"
 #include "base/units.h"
 #include "query/milestone.h"
+#include "query/outermost.h"
 
 #include <string.h>
 
@@ -263,11 +264,28 @@ static void problems(struct why *w)
 	why_add(w, &v);
 }
 
+/* Most tracers do not write whether the machine that they record is one of another's. */
+static void outermost(struct why *w)
+{
+	struct verdict v = why_not_known(w, "outermost", 0);
+	struct sonde_machine m;
+
+	if (outermost_of(w->history) != OUTERMOST_UNKNOWN || sonde_nr_machines(w->history) < 2 ||
+	    sonde_machine_get(w->history, 0, &m))
+		return;
+	say(&v.says,
+	    "Whether %s is a VM itself is not known. If it is, all times hold what its host ran, "
+	    "too. sonde record writes down what a machine is.",
+	    m.name);
+	why_add(w, &v);
+}
+
 int why_unknown(struct why *w, struct error *err)
 {
 	int ret = why_gaps(w, err);
 
 	problems(w);
+	outermost(w);
 	if (!ret)
 		ret = unknown_machines(w, err);
 	return ret ? ret : unknown_vcpu_time(w, err);
