@@ -184,7 +184,8 @@ static bool is_in_order(const struct cursor *c, const struct ctf_cursor *cur,
 			const struct packet *p, uint64_t begin, uint64_t end)
 {
 	return (!end || begin <= end) && begin <= cur->ceiling &&
-	       (!c->packet || (begin >= p[-1].begin && !ctf_is_far_back(begin, p[-1].end)));
+	       (!c->packet ||
+		(begin >= p[-1].begin && !ctf_is_far_back(cur->plan, begin, p[-1].end)));
 }
 
 /* The list of packets came from the index; where the packet says something else, it is right; if it

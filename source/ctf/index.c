@@ -692,7 +692,7 @@ static uint64_t settle_overlap(struct builder *b, uint32_t i, uint64_t begin)
 		return begin;
 	}
 	b->s->packets[i - 1].end = last;
-	if (ctf_is_far_back(begin, last)) {
+	if (ctf_is_far_back(b->cs->plan, begin, last)) {
 		b->cs->packets[i].misplaced = true;
 		return last;
 	}

@@ -108,11 +108,12 @@ static inline uint64_t ctf_extend_time(uint64_t last, uint64_t recorded, unsigne
 	return t < last ? t + mask + 1 : t;
 }
 
-/* Whether @begin is so long before @last that events of its packet get false times: the least that a
- * header holds of a time is its low 27 bits, and the packet's begin gives the rest. */
-static inline bool ctf_is_far_back(uint64_t begin, uint64_t last)
+/* Whether @begin is so long before @last that events of its packet get false times: their headers hold
+ * a time's low bits, and the packet's begin gives the rest. */
+static inline bool ctf_is_far_back(const struct ctf_stream_plan *plan, uint64_t begin,
+				   uint64_t last)
 {
-	return begin < last && (last - begin) >> 27;
+	return begin < last && (last - begin) >> (plan->header == CTF_HEADER_LARGE ? 32 : 27);
 }
 
 /* Header and context of the packet that begins at @data. */
