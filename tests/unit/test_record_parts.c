@@ -209,6 +209,21 @@ static void later_cpus_have_their_place(void **state)
 	buffer_release(&whole);
 }
 
+/* A copy beside a CPU's file is neither taken for it nor removed. */
+static void only_a_cpus_own_file_is_its_part(void **state)
+{
+	static const char *const others[] = {"cpu1.raw.bak", "cpu01.raw", "cpu1.raw~",
+					     "cpu+1.raw",    "cpu 1.raw", "cpu9.rawest"};
+
+	make_parts(state);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		put_pages(in(state, others[i]), 4, 'q', 0);
+	assert_int_equal(datfile_join(*state, NULL), 0);
+	check_whole(state, 2);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_true(is_there(in(state, others[i])));
+}
+
 /* The last whole tail counts. */
 static void tails(void **state)
 {
@@ -554,6 +569,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(parts_are_joined),
 		TEST(later_cpus_have_their_place),
+		TEST(only_a_cpus_own_file_is_its_part),
 		TEST(tails),
 		TEST(rates_are_signed),
 		TEST(damaged_tables),
