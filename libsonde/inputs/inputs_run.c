@@ -161,24 +161,6 @@ static struct trace *find_trace(const struct inputs *in, const char *path)
 	return NULL;
 }
 
-/* Another trace may stand there by now: its events are not what the history was made of. */
-static int expect_mark(const struct machine *m, const struct sonde_history *history,
-		       struct error *err)
-{
-	char key[sizeof(m->name) + 8], text[TRACE_MARK_TEXT];
-	const char *known;
-
-	snprintf(key, sizeof(key), "mark %s", m->name);
-	known = meta_of(history, key);
-	trace_mark(m->trace, text);
-	if (!*known || !strcmp(known, text))
-		return 0;
-	return fail(err, -ESTALE,
-		    "%s is not the trace of %s that was analysed: it has changed since; analyse it "
-		    "again",
-		    m->trace->path, m->name);
-}
-
 static int add_vcpus(struct machine *m, const struct sonde_history *history, int64_t row)
 {
 	struct sonde_cpu cpu;
@@ -214,9 +196,6 @@ static int add_machine(struct inputs *in, const struct sonde_history *history, i
 		return fail(err, -EINVAL, "the trace of %s at %s cannot be opened", known.name,
 			    known.trace_path);
 	snprintf(m->name, sizeof(m->name), "%s", known.name);
-	ret = expect_mark(m, history, err);
-	if (ret)
-		return ret;
 	m->parent = known.parent < 0 || known.parent >= row ? -1 : index[known.parent];
 	m->level = known.level;
 	index[row] = (int)t->nr_machines++;
@@ -248,6 +227,35 @@ static int make_topology(struct inputs *in, const struct sonde_history *history,
 	return ret;
 }
 
+/* Another trace may stand there by now: its events are not what the history was made of. */
+static int expect_mark(const struct machine *m, const struct sonde_history *history,
+		       struct error *err)
+{
+	char key[sizeof(m->name) + 8], text[TRACE_MARK_TEXT];
+	const char *known;
+
+	snprintf(key, sizeof(key), "mark %s", m->name);
+	known = meta_of(history, key);
+	trace_mark(m->trace, text);
+	if (!*known || !strcmp(known, text))
+		return 0;
+	return fail(err, -ESTALE,
+		    "%s is not the trace of %s that was analysed: it has changed since; analyse it "
+		    "again",
+		    m->trace->path, m->name);
+}
+
+/* With all that belongs to a machine's trace: its user space is attached last. */
+static int expect_marks(const struct inputs *in, const struct sonde_history *history,
+			struct error *err)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < in->topology.nr_machines && !ret; i++)
+		ret = expect_mark(&in->topology.machines[i], history, err);
+	return ret;
+}
+
 int inputs_open_run(struct inputs *in, const struct sonde_history *history, struct error *err)
 {
 	int ret;
@@ -258,6 +266,8 @@ int inputs_open_run(struct inputs *in, const struct sonde_history *history, stru
 		ret = make_topology(in, history, err);
 	if (!ret)
 		ret = inputs_list_streams(in, NULL, err);
+	if (!ret)
+		ret = expect_marks(in, history, err);
 	if (ret)
 		inputs_release(in);
 	return ret;

@@ -31,3 +31,9 @@ all=$("$sonde" events "$scratch"/net-vhost-6.1/L0/run --format json | grep -c gu
 [ "$all" -gt 0 ] || fail "the sample has no folded events"
 [ "$("$sonde" sql --format csv "$scratch/net.sonde" "select count(*) from events where name = 'guest_cr3'" | tail -1)" = "$all" ] ||
 	fail "folded events: not $all"
+
+# Several traces of user space are one machine's.
+tar -xf samples/ust/lttng-ust-2.13.tar.xz -C "$scratch"
+"$sonde" analyze -q "$scratch/ust" -o "$scratch/user.sonde"
+all=$("$program" events "$scratch/ust" --format json | grep -vc "\"name\": *\"lost\"")
+[ "$(count "$scratch/user.sonde")" = "$all" ] || fail "user space: $(count "$scratch/user.sonde"), not $all; $(cat "$scratch/err")"

@@ -108,6 +108,8 @@ def check_threads(scratch, runs, numbers):
     history = scratch / "threads.sonde"
     lib.run(lib.SONDE, "analyze", "-q", session(scratch / "threads", user), "-o", history)
     lib.check(sql(history, "select count(*) as n from machines where traced and trace_path like '%/kernel'")[0]["n"] == 1, "one traced machine")
+    read = sql(history, "select count(*) as n from events where name like '%my_app%'")[0]["n"]
+    lib.check(read == len(expected), f"{read} events are read again, of {len(expected)}")
     found = marks(history)
     lib.check(len(found) == len(expected), f"{len(found)} marks of {len(expected)} events")
     lib.check(len(expected) > 200 and nested >= 5, f"only {len(expected)} events, {nested} of containers")
