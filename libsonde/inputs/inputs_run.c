@@ -51,6 +51,14 @@ int clock_of_run(struct clock_model *out, const struct sonde_history *history, i
 
 /* ---- where the traces are -------------------------------------------------------------------- */
 
+/* Where to look first for what has a relative path; then in the others. */
+enum place { WHERE_IT_RAN, BESIDE_HISTORY, FROM_HERE, NR_PLACES };
+
+struct finding {
+	const struct sonde_history *history;
+	enum place first;
+};
+
 static bool join(char out[static PATH_MAX], const char *folder, size_t len, const char *path)
 {
 	return len && snprintf(out, PATH_MAX, "%.*s/%s", (int)len, folder, path) < PATH_MAX &&
@@ -68,41 +76,52 @@ static const char *meta_of(const struct sonde_history *history, const char *key)
 	return "";
 }
 
-/* A path that analyze was given, as it is reached from here: where analyze ran, from here, or
- * beside the history. False, and the path as it is, when nothing is there. */
-static bool locate(const struct sonde_history *history, const char *path, char out[static PATH_MAX])
+static bool locate_in(const struct finding *f, enum place place, const char *path,
+		      char out[static PATH_MAX])
 {
-	const char *ran_in = meta_of(history, "directory"), *slash = strrchr(history->path, '/');
+	const char *ran_in = meta_of(f->history, "directory");
+	const char *slash = strrchr(f->history->path, '/');
 
-	if (*path != '/' &&
-	    (join(out, ran_in, strlen(ran_in), path) ||
-	     (slash && join(out, history->path, (size_t)(slash - history->path), path))))
-		return true;
+	if (place == WHERE_IT_RAN)
+		return join(out, ran_in, strlen(ran_in), path);
+	if (place == BESIDE_HISTORY && slash)
+		return join(out, f->history->path, (size_t)(slash - f->history->path), path);
+	return join(out, ".", 1, path);
+}
+
+/* A path that analyze was given, as it is reached from here.  False, and the path as it is, when
+ * nothing is there. */
+static bool locate(const struct finding *f, const char *path, char out[static PATH_MAX])
+{
+	for (unsigned i = 0; *path != '/' && i < NR_PLACES; i++) {
+		if (locate_in(f, (f->first + i) % NR_PLACES, path, out))
+			return true;
+	}
 	snprintf(out, PATH_MAX, "%s", path);
 	return !access(out, R_OK);
 }
 
 /* A machine of the history whose trace is a file, or was one. */
-static bool has_file(const struct sonde_history *history, int64_t row, struct sonde_machine *m)
+static bool has_file(const struct finding *f, int64_t row, struct sonde_machine *m)
 {
 	struct sonde_machine host;
 	char path[PATH_MAX];
 
-	if (sonde_machine_get(history, row, m) || !m->traced)
+	if (sonde_machine_get(f->history, row, m) || !m->traced)
 		return false;
-	if (locate(history, m->trace_path, path) || sonde_machine_get(history, m->parent, &host))
+	if (locate(f, m->trace_path, path) || sonde_machine_get(f->history, m->parent, &host))
 		return true;
 	/* "HOST'S TRACE: hypercalls of ..." */
 	return strncmp(m->trace_path, host.trace_path, strlen(host.trace_path)) != 0 ||
 	       m->trace_path[strlen(host.trace_path)] != ':';
 }
 
-static int keep_file(struct sonde_inputs *told, char **paths, const struct sonde_history *history,
+static int keep_file(struct sonde_inputs *told, char **paths, const struct finding *f,
 		     const char *given, const char *of, struct error *err)
 {
 	char path[PATH_MAX];
 
-	if (!locate(history, given, path))
+	if (!locate(f, given, path))
 		return fail(err, -ENOENT,
 			    "the trace of %s is not at %s any more: events are read from the "
 			    "traces, the history has what became of them",
@@ -115,33 +134,33 @@ static int keep_file(struct sonde_inputs *told, char **paths, const struct sonde
 }
 
 /* Files that were joined to those of the machines. */
-static int keep_parts(struct sonde_inputs *told, char **paths, const struct sonde_history *history,
+static int keep_parts(struct sonde_inputs *told, char **paths, const struct finding *f,
 		      struct error *err)
 {
 	struct sonde_meta meta;
 	int ret = 0;
 
-	for (int64_t i = 0; i < sonde_nr_meta(history) && !ret; i++) {
-		if (!sonde_meta_get(history, i, &meta) && !strncmp(meta.key, "part", 4))
-			ret = keep_file(told, paths, history, meta.value, "a machine", err);
+	for (int64_t i = 0; i < sonde_nr_meta(f->history) && !ret; i++) {
+		if (!sonde_meta_get(f->history, i, &meta) && !strncmp(meta.key, "part", 4))
+			ret = keep_file(told, paths, f, meta.value, "a machine", err);
 	}
 	return ret;
 }
 
-static int open_files(struct inputs *in, const struct sonde_history *history, struct error *err)
+static int open_files(struct inputs *in, const struct finding *f, struct error *err)
 {
-	int64_t nr = sonde_nr_machines(history);
-	char **paths = calloc((size_t)(nr + sonde_nr_meta(history)) + 1, sizeof(*paths));
+	int64_t nr = sonde_nr_machines(f->history);
+	char **paths = calloc((size_t)(nr + sonde_nr_meta(f->history)) + 1, sizeof(*paths));
 	struct sonde_inputs told = {.paths = (const char **)paths, .threads = 1};
 	struct sonde_machine m;
 	int ret = paths ? 0 : fail(err, -ENOMEM, "out of memory");
 
 	for (int64_t row = 0; row < nr && !ret; row++) {
-		if (has_file(history, row, &m))
-			ret = keep_file(&told, paths, history, m.trace_path, m.name, err);
+		if (has_file(f, row, &m))
+			ret = keep_file(&told, paths, f, m.trace_path, m.name, err);
 	}
 	if (!ret)
-		ret = keep_parts(&told, paths, history, err);
+		ret = keep_parts(&told, paths, f, err);
 	if (!ret)
 		ret = inputs_open_traces(in, &told, NULL, err);
 	for (unsigned i = 0; i < told.nr_paths; i++)
@@ -179,8 +198,8 @@ static int add_vcpus(struct machine *m, const struct sonde_history *history, int
 }
 
 /* Machine @row of the history becomes the topology's next; @index says where others stand. */
-static int add_machine(struct inputs *in, const struct sonde_history *history, int64_t row,
-		       int *index, struct error *err)
+static int add_machine(struct inputs *in, const struct finding *f, int64_t row, int *index,
+		       struct error *err)
 {
 	struct topology *t = &in->topology;
 	struct machine *m = &t->machines[t->nr_machines];
@@ -188,9 +207,9 @@ static int add_machine(struct inputs *in, const struct sonde_history *history, i
 	char path[PATH_MAX];
 	int ret;
 
-	if (!has_file(history, row, &known))
+	if (!has_file(f, row, &known))
 		return 0;
-	locate(history, known.trace_path, path);
+	locate(f, known.trace_path, path);
 	m->trace = find_trace(in, path);
 	if (!m->trace)
 		return fail(err, -EINVAL, "the trace of %s at %s cannot be opened", known.name,
@@ -199,29 +218,29 @@ static int add_machine(struct inputs *in, const struct sonde_history *history, i
 	m->parent = known.parent < 0 || known.parent >= row ? -1 : index[known.parent];
 	m->level = known.level;
 	index[row] = (int)t->nr_machines++;
-	ret = clock_of_run(&m->clock, history, row);
+	ret = clock_of_run(&m->clock, f->history, row);
 	if (!ret && !m->clock.nr_pieces)
 		return fail(err, -ENODATA, "the history does not have the clock of %s", m->name);
 	if (!ret)
-		ret = add_vcpus(m, history, row);
+		ret = add_vcpus(m, f->history, row);
 	return ret ? fail(err, ret, "out of memory") : 0;
 }
 
-static int make_topology(struct inputs *in, const struct sonde_history *history, struct error *err)
+static int make_topology(struct inputs *in, const struct finding *f, struct error *err)
 {
 	struct topology *t = &in->topology;
-	int64_t nr = sonde_nr_machines(history);
+	int64_t nr = sonde_nr_machines(f->history);
 	int *index = malloc((size_t)(nr + 1) * sizeof(*index));
 	int ret = 0;
 
 	t->machines = calloc((size_t)nr + 1, sizeof(*t->machines));
-	t->ticks_are_ns = sonde_history_ticks_are_ns(history);
-	t->wall_known = sonde_history_wall_offset(history, &t->wall_offset_ns);
+	t->ticks_are_ns = sonde_history_ticks_are_ns(f->history);
+	t->wall_known = sonde_history_wall_offset(f->history, &t->wall_offset_ns);
 	if (!index || !t->machines)
 		ret = fail(err, -ENOMEM, "out of memory");
 	for (int64_t row = 0; row < nr && !ret; row++) {
 		index[row] = -1;
-		ret = add_machine(in, history, row, index, err);
+		ret = add_machine(in, f, row, index, err);
 	}
 	free(index);
 	return ret;
@@ -256,19 +275,32 @@ static int expect_marks(const struct inputs *in, const struct sonde_history *his
 	return ret;
 }
 
-int inputs_open_run(struct inputs *in, const struct sonde_history *history, struct error *err)
+static int open_run(struct inputs *in, const struct finding *f, struct error *err)
 {
 	int ret;
 
 	memset(in, 0, sizeof(*in));
-	ret = open_files(in, history, err);
+	ret = open_files(in, f, err);
 	if (!ret)
-		ret = make_topology(in, history, err);
+		ret = make_topology(in, f, err);
 	if (!ret)
 		ret = inputs_list_streams(in, NULL, err);
 	if (!ret)
-		ret = expect_marks(in, history, err);
+		ret = expect_marks(in, f->history, err);
 	if (ret)
 		inputs_release(in);
+	return ret;
+}
+
+/* Other traces may stand at the old paths while those that were analysed moved with the history. */
+int inputs_open_run(struct inputs *in, const struct sonde_history *history, struct error *err)
+{
+	struct finding f = {.history = history};
+	int ret = open_run(in, &f, err);
+
+	while (ret && ret != -ENOMEM && ++f.first < NR_PLACES) {
+		if (!open_run(in, &f, NULL))
+			return 0;
+	}
 	return ret;
 }

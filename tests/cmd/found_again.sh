@@ -18,6 +18,14 @@ mv "$scratch/work" "$scratch/moved"
 [ -z "$(count "$scratch/moved/out/run.sonde")" ] || fail "events of no trace"
 says err "is not at traces/"
 
+# Another recording where they were does not hide them.
+mkdir -p "$scratch/work/traces"
+cp -r samples/lttng/host0 "$scratch/work/traces"
+[ "$(count "$scratch/moved/run.sonde")" = "$all" ] || fail "another recording at the old place: $(cat "$scratch/err")"
+cp -r samples/lttng/vm-a "$scratch/work/traces/vm-b"
+[ "$(count "$scratch/moved/run.sonde")" = "$all" ] || fail "another trace at the old place: $(cat "$scratch/err")"
+rm -r "$scratch/work"
+
 # Another trace of that name is not what the history was made of.
 truncate -s -4096 "$(find "$scratch/moved/traces/vm-b" -name ch0_0)"
 [ -z "$(count "$scratch/moved/run.sonde")" ] || fail "events of another trace"
