@@ -6,9 +6,10 @@
 
 /*
  * What tells a trace from what stands at its path later: a number made of its packets' places and
- * times.  A history keeps it, so that events are not read from another trace under the same name.
- * No secret: it holds against mistakes, and against who exchanges a file for one of his own that has
- * other packets.
+ * times, and of what describes its events (a folder's metadata, the beginning of a file).  A history
+ * keeps it, so that events are not read from another trace under the same name.
+ * It is cheap, and says nothing of what is in the packets: events that were changed where they stand
+ * are not noticed.  No secret: it holds against mistakes.
  */
 #define TRACE_MARK_TEXT 20
 

@@ -31,6 +31,14 @@ truncate -s -4096 "$(find "$scratch/moved/traces/vm-b" -name ch0_0)"
 [ -z "$(count "$scratch/moved/run.sonde")" ] || fail "events of another trace"
 says err "vm-b is not the trace of vm-b that was analysed: it has changed since; analyse it again"
 
+# Nor is one whose events are described in another way.
+cp -r samples/lttng/host0 "$scratch/one"
+"$sonde" analyze -q "$scratch/one" -o "$scratch/one.sonde"
+[ -n "$(count "$scratch/one.sonde")" ] || fail "one trace: $(cat "$scratch/err")"
+LC_ALL=C sed -i 's/sched_wakeup/sched_makeup/' "$scratch/one/metadata"
+[ -z "$(count "$scratch/one.sonde")" ] || fail "events that another metadata describes"
+says err "host0 that was analysed: it has changed since"
+
 # A recorder that folds calls keeps some events beside the trace.
 command -v xz >/dev/null || { echo "xz is not installed"; exit 77; }
 tar -xf samples/lab/lab-run-net-vhost-6.1.tar.xz -C "$scratch"
