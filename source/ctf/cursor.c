@@ -309,25 +309,23 @@ static unsigned begin_packet(struct cursor *c, struct ctf_cursor *cur, struct ev
 {
 	const struct packet *p = &c->stream->packets[c->packet];
 	struct ctf_packet_info info;
+	const char *fault = NULL;
 	struct error why = {0};
 
 	enter_packet(c, cur);
 	if (ctf_packet_read(cur->cs->trace, cur->data, cur->map->len_bytes - p->offset_bytes,
-			    cur->regs, &info, &why)) {
-		cur->count_before = UINT64_MAX;
-		skip_packet(c, cur, 0, why.text);
-	} else if (!cur->packet->torn && info.content_bits != cur->packet->content_bits) {
-		cur->count_before = UINT64_MAX;
-		skip_packet(c, cur, 0, "the packet is not what the index says");
-	} else if (!ctf_is_of_stream(cur->cs, c->stream->cpu, &info.roles)) {
-		cur->count_before = UINT64_MAX;
-		skip_packet(c, cur, 0, "the packet is of another stream");
-	} else if (cur->packet->indexed && !prefer_packet(c, cur, &info.roles)) {
-		cur->count_before = UINT64_MAX;
-		skip_packet(c, cur, 0,
-			    "the packet says other times than the index, and cannot have them");
+			    cur->regs, &info, &why))
+		fault = why.text;
+	else if (!cur->packet->torn && info.content_bits != cur->packet->content_bits)
+		fault = "the packet is not what the index says";
+	else if (!ctf_is_of_stream(cur->cs, c->stream->cpu, &info.roles))
+		fault = "the packet is of another stream";
+	else if (cur->packet->indexed && !prefer_packet(c, cur, &info.roles))
+		fault = "the packet says other times than the index, and cannot have them";
+	cur->count_before = fault ? UINT64_MAX : info.roles.value[CTF_ROLE_DISCARDED];
+	if (fault) {
+		skip_packet(c, cur, 0, fault);
 	} else {
-		cur->count_before = info.roles.value[CTF_ROLE_DISCARDED];
 		cur->pos = info.body_bits;
 		cur->earliest = cur->now.last;
 		cur->latest = latest_time(cur, cur->now.last);
@@ -380,23 +378,30 @@ static uint64_t first_loss_begin(struct cursor *c, struct ctf_cursor *cur, uint6
 	return first < end ? first : end;
 }
 
+/* Reads packet @nr, for what the cursor then knows; false: no memory. */
+static bool read_one(struct stream *s, uint32_t nr, struct ctf_cursor *behind)
+{
+	struct event events[16];
+	struct cursor c;
+
+	if (cursor_init(&c, s, nr, 1, WANT(LOST), NULL))
+		return false;
+	((struct ctf_cursor *)c.buffer)->looking = true;
+	while (cursor_next(&c, events, ARRAY_SIZE(events)) > 0)
+		;
+	*behind = *(struct ctf_cursor *)c.buffer;
+	cursor_release(&c);
+	return true;
+}
+
 /* What .known_until is behind the packet in front of @c's first one. */
 static uint64_t known_before(const struct cursor *c)
 {
-	struct event events[16];
-	struct ctf_cursor *cur;
-	struct cursor before;
-	uint64_t known;
+	uint32_t before = c->packet - 1;
+	struct ctf_cursor behind;
 
-	if (cursor_init(&before, c->stream, c->packet - 1, 1, WANT(LOST), NULL))
-		return c->stream->packets[c->packet - 1].begin;
-	cur = before.buffer;
-	cur->looking = true;
-	while (cursor_next(&before, events, ARRAY_SIZE(events)) > 0)
-		;
-	known = cur->known_until;
-	cursor_release(&before);
-	return known;
+	return read_one(c->stream, before, &behind) ? behind.known_until
+						    : c->stream->packets[before].begin;
 }
 
 /* Where the loss up to @end begins that the packet at whose end the cursor is had. */
@@ -469,15 +474,7 @@ unsigned ctf_cursor_next(struct cursor *c, struct event *events, unsigned room)
 
 uint64_t ctf_last_event_time(struct stream *s, uint32_t packet)
 {
-	struct event events[16];
-	struct cursor c;
-	uint64_t last;
+	struct ctf_cursor behind;
 
-	if (cursor_init(&c, s, packet, 1, WANT(LOST), NULL))
-		return s->packets[packet].end;
-	while (cursor_next(&c, events, ARRAY_SIZE(events)) > 0)
-		;
-	last = ((struct ctf_cursor *)c.buffer)->now.prev;
-	cursor_release(&c);
-	return last;
+	return read_one(s, packet, &behind) ? behind.now.prev : s->packets[packet].end;
 }

@@ -65,13 +65,13 @@ struct ctf_cursor {
 	uint64_t forgotten_bytes;
 	uint32_t file;
 	bool damaged;
-	bool skipped;	      /* nothing of the packet is believed */
-	bool judging;	      /* nothing is reported, no event given out */
-	bool looking;	      /* for a trace's first event: when losses begin does not matter */
-	bool odd;	      /* found while judging: times that do not ascend, */
-	enum ctf_fault fault; /* ... why no more can be read, */
-	uint64_t fault_pos;   /* ... from which bit on, */
-	uint64_t sound_end;   /* ... and where the last event before it ends */
+	bool skipped;		   /* nothing of the packet is believed */
+	bool judging;		   /* nothing is reported, no event given out */
+	bool looking;		   /* for what stands behind: when losses begin does not matter */
+	bool odd;		   /* found while judging: times that do not ascend, */
+	enum ctf_fault fault;	   /* ... why no more can be read, */
+	uint64_t fault_pos;	   /* ... from which bit on, */
+	uint64_t sound_end;	   /* ... and where the last event before it ends */
 	uint64_t earliest, latest; /* what its events' times can be */
 	uint64_t regs[CTF_REGS];
 };
