@@ -89,8 +89,8 @@ enum event_use {
 	EVENT_IN_KVM = 1 << 2,	      /* between a VM's entries and exits, where a guest may run */
 	EVENT_HANDLER_BEGIN = 1 << 3, /* of an interrupt */
 	EVENT_HANDLER_END = 1 << 4,
-	EVENT_CLOCK_HOST =
-		1 << 5, /* clock/sample/watch.h: what tells a guest's clock in its host's trace */
+	/* clock/sample/watch.h: what tells a guest's clock in its host's trace, or that host a VM. */
+	EVENT_CLOCK_HOST = 1 << 5,
 	EVENT_CLOCK_CALLS = 1 << 6, /* ... and of hypercalls that both have */
 	EVENT_X86 = 1 << 7,	    /* other architectures' kernels do not have it */
 	EVENT_ARM64 = 1 << 8,	    /* likewise */

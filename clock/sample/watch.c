@@ -42,8 +42,7 @@ kinds_t watch_wanted(const struct watch *w)
 	if (w->purpose == SAMPLE_CALLS)
 		return event_kinds_with(EVENT_CLOCK_CALLS);
 	if (w->purpose == SAMPLE_HOST)
-		return event_kinds_with(EVENT_CLOCK_HOST) | WANT(SYNC_REQUEST) |
-		       WANT(VMSYNC_GH_GUEST) | /* or it is a VM itself */
+		return event_kinds_with(EVENT_CLOCK_HOST) |
 		       (w->wants_mono ? WANT(HRTIMER_EXPIRE_ENTRY) : 0);
 	return (KIND_BIT(EV_NR_KINDS) - 1) & ~WANT(OTHER) & ~WANT(GUEST_CR3) &
 	       ~WANT(STATEDUMP_PROCESS) & ~WANT(STATEDUMP_PID_NS);
