@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Less than such a part of what it is missing from is not worth a note. */
 #define NOTED_PART 100
+
+#define AT_LEAST "at least: "
 
 static void find_window(struct host_notes *n, ns_t begin, ns_t end)
 {
@@ -21,6 +22,18 @@ static void find_window(struct host_notes *n, ns_t begin, ns_t end)
 	n->length = ns_since(end, begin);
 	if (!sonde_machine_get(n->history, 0, &m) && m.traced && m.end >= 0)
 		ns_clip(&n->begin, &n->end, m.begin, m.end);
+}
+
+/* Of an outermost machine that may be a VM itself, nothing bounds a cost if it is. */
+static void find_lower_bound(struct host_notes *n)
+{
+	struct sonde_machine m;
+
+	if (outermost_of(n->history) == OUTERMOST_UNKNOWN && !sonde_machine_get(n->history, 0, &m))
+		snprintf(n->of_cost, sizeof(n->of_cost),
+			 "at least, unless %.100s is a VM: ", m.name);
+	else
+		snprintf(n->of_cost, sizeof(n->of_cost), "%s", AT_LEAST);
 }
 
 int host_notes_make(struct host_notes *n, const struct sonde_history *history,
@@ -39,6 +52,7 @@ int host_notes_make(struct host_notes *n, const struct sonde_history *history,
 		return -ENOMEM;
 	}
 	find_window(n, begin, end);
+	find_lower_bound(n);
 	for (int64_t i = 0; i < sonde_nr_clocks(history) && !sonde_clock_get(history, i, &c); i++) {
 		if (c.machine >= 0 && c.machine < nr && c.bound_ns < 0)
 			n->loose[c.machine] = true;
@@ -54,7 +68,7 @@ int host_notes_make(struct host_notes *n, const struct sonde_history *history,
 static const char *keep(struct host_notes *n, const char *before, const char *name,
 			const char *after)
 {
-	char text[240], *kept;
+	char text[320], *kept;
 
 	snprintf(text, sizeof(text), "%s%.100s%s", before, name, after);
 	kept = arena_strdup(&n->rows->arena, text);
@@ -86,7 +100,7 @@ static bool find_hostless(struct sonde_machine *m, const struct host_notes *n)
 }
 
 /* The innermost hypervisor around it that has no trace, but a host that has one. */
-static const char *untraced_around(struct host_notes *n, int64_t vm)
+static const char *untraced_around(struct host_notes *n, int64_t vm, const char *bound)
 {
 	struct sonde_machine m;
 
@@ -94,7 +108,7 @@ static const char *untraced_around(struct host_notes *n, int64_t vm)
 		return "";
 	for (int64_t i = m.parent; i > 0 && !sonde_machine_get(n->history, i, &m); i = m.parent) {
 		if (!m.traced)
-			return keep(n, "at least: ", m.name, " has no trace");
+			return keep(n, bound, m.name, " has no trace");
 	}
 	return "";
 }
@@ -106,7 +120,7 @@ static bool is_noted(ns_t missing_ns, ns_t of_ns)
 
 /* What a machine's trace lacks of the window, if that is worth a note; else "". */
 static const char *lacking_of(struct host_notes *n, int64_t machine, const struct sonde_machine *m,
-			      ns_t of_ns)
+			      ns_t of_ns, const char *bound)
 {
 	bool is_ns = sonde_history_ticks_are_ns(n->history);
 	char after[UNIT_TEXT + 32] = "'s trace has gaps", at[UNIT_TEXT];
@@ -124,33 +138,20 @@ static const char *lacking_of(struct host_notes *n, int64_t machine, const struc
 			 unit_time(at, m->begin, is_ns));
 	else if (early > gaps)
 		snprintf(after, sizeof(after), "'s trace ends at %s", unit_time(at, m->end, is_ns));
-	return keep(n, "at least: ", m->name, after);
+	return keep(n, bound, m->name, after);
 }
 
 /* The innermost of @machine and those around it whose trace lacks something. */
-static const char *lacking_around(struct host_notes *n, int64_t machine, ns_t of_ns)
+static const char *lacking_around(struct host_notes *n, int64_t machine, ns_t of_ns,
+				  const char *bound)
 {
 	struct sonde_machine m;
 	const char *note = "";
 
 	for (; !*note && machine >= 0 && !sonde_machine_get(n->history, machine, &m);
 	     machine = m.parent)
-		note = lacking_of(n, machine, &m, of_ns);
+		note = lacking_of(n, machine, &m, of_ns, bound);
 	return note;
-}
-
-/* A note of lacks.  Of an outermost machine that may be a VM itself, nothing bounds a figure if it is. */
-static const char *unless_vm(struct host_notes *n, const char *note)
-{
-	static const char bound[] = "at least: ";
-	struct sonde_machine m;
-	char after[120];
-
-	if (strncmp(note, bound, sizeof(bound) - 1) ||
-	    outermost_of(n->history) != OUTERMOST_UNKNOWN || sonde_machine_get(n->history, 0, &m))
-		return note;
-	snprintf(after, sizeof(after), " is a VM: %.100s", note + sizeof(bound) - 1);
-	return keep(n, "at least, unless ", m.name, after);
 }
 
 const char *host_notes_of_cost(struct host_notes *n, int64_t vm, ns_t had_ns)
@@ -164,10 +165,10 @@ const char *host_notes_of_cost(struct host_notes *n, int64_t vm, ns_t had_ns)
 	if (find_hostless(&m, n))
 		return keep(n, "no bound: times hold what the host of ", m.name,
 			    " ran, which has no trace");
-	note = untraced_around(n, vm);
+	note = untraced_around(n, vm, n->of_cost);
 	if (!*note && !sonde_machine_get(n->history, vm, &m))
-		note = lacking_around(n, m.parent, had_ns);
-	return unless_vm(n, note);
+		note = lacking_around(n, m.parent, had_ns, n->of_cost);
+	return note;
 }
 
 const char *host_notes_of_steal(struct host_notes *n, int64_t vm, ns_t unknown_ns)
@@ -185,17 +186,17 @@ const char *host_notes_of_steal(struct host_notes *n, int64_t vm, ns_t unknown_n
 	if (find_hostless(&m, n))
 		return keep(n, "at least: the host of ", m.name,
 			    " has no trace; other times hold what it ran");
-	note = untraced_around(n, vm);
+	note = untraced_around(n, vm, AT_LEAST);
 	if (*note)
 		return note;
 	if (is_noted(unknown_ns, n->length))
-		return keep(n, "at least: ",
+		return keep(n, AT_LEAST,
 			    unit_length(length, unknown_ns, sonde_history_ticks_are_ns(n->history)),
 			    " are not known");
 	/* What its own host's trace lacks is unknown of the vCPU; this is of what it inherits. */
 	return sonde_machine_get(n->history, m.parent, &host)
 		       ? ""
-		       : lacking_around(n, host.parent, n->length);
+		       : lacking_around(n, host.parent, n->length, AT_LEAST);
 }
 
 void host_notes_release(struct host_notes *n)

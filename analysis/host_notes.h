@@ -24,6 +24,7 @@ struct host_notes {
 	ns_t length;		 /* of all of it */
 	bool *loose;		 /* owned, by machine: nothing bounds its clock */
 	ns_t *gaps_ns;		 /* owned, by machine: gaps on its CPUs, together */
+	char of_cost[128];	 /* how a note of a cost that lacks something begins */
 };
 
 /* -ENOMEM. */
