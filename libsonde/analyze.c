@@ -234,11 +234,11 @@ static void write_marks(struct history_writer *w, const struct inputs *in)
 {
 	for (unsigned i = 0; i < in->topology.nr_machines; i++) {
 		const struct machine *m = &in->topology.machines[i];
-		char key[sizeof(m->name) + 8], text[TRACE_MARK_TEXT];
+		char key[TRACE_MARK_KEY], text[TRACE_MARK_TEXT];
 
 		if (!m->trace)
 			continue;
-		snprintf(key, sizeof(key), "mark %s", m->name);
+		trace_mark_key(m, key);
 		trace_mark(m->trace, text);
 		late_meta(w, key, text);
 	}

@@ -250,10 +250,10 @@ static int make_topology(struct inputs *in, const struct finding *f, struct erro
 static int expect_mark(const struct machine *m, const struct sonde_history *history,
 		       struct error *err)
 {
-	char key[sizeof(m->name) + 8], text[TRACE_MARK_TEXT];
+	char key[TRACE_MARK_KEY], text[TRACE_MARK_TEXT];
 	const char *known;
 
-	snprintf(key, sizeof(key), "mark %s", m->name);
+	trace_mark_key(m, key);
 	known = meta_of(history, key);
 	trace_mark(m->trace, text);
 	if (!*known || !strcmp(known, text))

@@ -5,30 +5,24 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
-
-/* FNV-1a (Fowler, Noll, Vo), of whole words. */
-#define MARK_BEGIN UINT64_C(0xcbf29ce484222325)
-#define MARK_PRIME UINT64_C(0x100000001b3)
+#include <xxhash.h>
 
 #define HEAD_BYTES (1u << 20) /* of a file, which begins with what describes its events */
 
-static uint64_t add(uint64_t mark, uint64_t word)
+/* Each piece's hash is the next one's seed. */
+static uint64_t add(uint64_t mark, const void *data, size_t len)
 {
-	for (unsigned i = 0; i < 8; i++)
-		mark = (mark ^ (word >> 8 * i & 0xff)) * MARK_PRIME;
-	return mark;
+	return XXH3_64bits_withSeed(data, len, mark);
 }
 
 static uint64_t add_stream(uint64_t mark, const struct stream *s)
 {
-	mark = add(mark, (uint64_t)s->cpu);
+	mark = add(mark, &s->cpu, sizeof(s->cpu));
 	for (uint32_t i = 0; i < s->nr_packets; i++) {
 		const struct packet *p = &s->packets[i];
+		uint64_t words[] = {p->begin, p->end, p->offset_bytes, p->len_bytes};
 
-		mark = add(mark, p->begin);
-		mark = add(mark, p->offset_bytes);
-		mark = add(mark, p->len_bytes);
-		mark = add(mark, p->end);
+		mark = add(mark, words, sizeof(words));
 	}
 	return mark;
 }
@@ -41,11 +35,8 @@ static uint64_t add_file(uint64_t mark, const char *path)
 
 	if (!f)
 		return mark;
-	while (done < HEAD_BYTES && (nr = fread(block, 1, sizeof(block), f)) > 0) {
-		for (size_t i = 0; i < nr; i++)
-			mark = (mark ^ block[i]) * MARK_PRIME;
-		done += nr;
-	}
+	for (; done < HEAD_BYTES && (nr = fread(block, 1, sizeof(block), f)) > 0; done += nr)
+		mark = add(mark, block, nr);
 	fclose(f);
 	return mark;
 }
@@ -68,11 +59,16 @@ static uint64_t add_description(uint64_t mark, const char *path)
 
 void trace_mark(const struct trace *t, char text[static TRACE_MARK_TEXT])
 {
-	uint64_t mark = add(MARK_BEGIN, t->nr_streams);
+	uint64_t mark = t->nr_streams;
 
 	for (unsigned i = 0; i < t->nr_streams; i++)
 		mark = add_stream(mark, &t->streams[i]);
 	for (unsigned i = 0; i < t->nr_paths; i++)
 		mark = add_description(mark, t->paths[i]);
 	snprintf(text, TRACE_MARK_TEXT, "%016" PRIx64, mark);
+}
+
+void trace_mark_key(const struct machine *m, char key[static TRACE_MARK_KEY])
+{
+	snprintf(key, TRACE_MARK_KEY, "mark %.63s", m->name);
 }

@@ -2,7 +2,7 @@
 #ifndef LIBSONDE_INPUTS_TRACE_MARK_H
 #define LIBSONDE_INPUTS_TRACE_MARK_H
 
-#include "source/trace.h"
+#include "clock/topology.h"
 
 /*
  * What tells a trace from what stands at its path later: a number made of its packets' places and
@@ -14,5 +14,10 @@
 #define TRACE_MARK_TEXT 20
 
 void trace_mark(const struct trace *t, char text[static TRACE_MARK_TEXT]);
+
+/* Under which key a history's table "meta" has the mark of the machine's trace. */
+#define TRACE_MARK_KEY 72
+
+void trace_mark_key(const struct machine *m, char key[static TRACE_MARK_KEY]);
 
 #endif
