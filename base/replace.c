@@ -70,9 +70,11 @@ int replace_end(const struct replace *r, bool keep, struct error *err)
 	struct stat st;
 	int ret;
 
+	if (keep && is_direct(r))
+		return 0;
 	if (keep) {
-		ret = is_direct(r) ? 0 : sync_file(r->write_to);
-		if (!ret && !is_direct(r) && rename(r->write_to, r->path))
+		ret = sync_file(r->write_to);
+		if (!ret && rename(r->write_to, r->path))
 			ret = -errno;
 		if (!ret)
 			return 0;

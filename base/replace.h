@@ -9,7 +9,8 @@
 /*
  * Output that takes its place only when it is good: it is written to a file beside PATH and
  * renamed at the end, so that whatever stood at PATH stays until then, and for good when the work
- * fails.  That file is "PATH.RANDOM.part", which nobody can have put a link or a pipe at before.  What is no regular file (a terminal, a pipe, a link to either) is written to directly.
+ * fails.  That file is "PATH.RANDOM.part", which nobody can have put a link or a pipe at before.
+ * What is no regular file (a terminal, a pipe, a link to either) is written to directly.
  *
  *	ret = replace_begin(&r, "run.sonde", err);
  *	... write the file r.write_to ...
