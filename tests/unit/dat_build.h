@@ -26,6 +26,7 @@ struct buf {
 	uint8_t *data;
 	size_t len;
 	bool big;
+	size_t room;
 };
 
 struct pages;
@@ -57,7 +58,10 @@ struct pages {
 
 static inline void put(struct buf *b, const void *data, size_t len)
 {
-	b->data = realloc(b->data, b->len + len + 1);
+	if (b->len + len >= b->room) {
+		b->room = 2 * (b->len + len) + 1;
+		b->data = realloc(b->data, b->room);
+	}
 	if (len)
 		memcpy(b->data + b->len, data, len);
 	b->len += len;
